@@ -1,0 +1,1 @@
+"""Benchmarks: the peer and us on the same input in one process tree."""

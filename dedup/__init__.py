@@ -1,0 +1,1 @@
+"""Removal of exact and near duplicates at Jaccard 0.7 over BPE token sets."""

@@ -1,0 +1,1 @@
+"""Features of a method: documentation, syntax and software metrics, computed on its own text."""

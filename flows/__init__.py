@@ -1,0 +1,1 @@
+"""Orchestration: the only package that knows Prefect, and the command line."""

@@ -1,0 +1,1 @@
+"""From repositories to rows: clones, commits of the window, changed files, methods and their novelty."""

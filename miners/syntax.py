@@ -1,0 +1,110 @@
+"""Owns tree-sitter: the grammar, parsing, and what the syntax tree says about one definition."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import tree_sitter_python
+from tree_sitter import Language, Node, Parser, Tree
+
+PYTHON = Language(tree_sitter_python.language())
+GRAMMAR_VERSION = f"tree-sitter-python {version('tree-sitter-python')}"
+_PARSER = Parser(PYTHON)
+
+# Nodes that the lexical view treats as one token, whatever the grammar shows inside.
+_ATOMIC = frozenset({"string", "comment", "line_continuation"})
+
+
+def parse(source: bytes) -> Tree:
+    """Return the tree-sitter tree of Python source; never fails, errors become ERROR and MISSING nodes."""
+    return _PARSER.parse(source)
+
+
+def iter_tokens(node: Node, *, comments: bool = False) -> Iterator[Node]:
+    """Yield the tokens below a node in source order: leaves, with every string literal as one token.
+
+    Line continuations and zero-width MISSING nodes are no tokens; comments only when asked for.
+    """
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        kind = current.type
+        if current.child_count and kind not in _ATOMIC:
+            stack.extend(reversed(current.children))
+        elif kind == "comment":
+            if comments:
+                yield current
+        elif kind != "line_continuation" and current.end_byte > current.start_byte:
+            yield current
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The parts of one function definition; all offsets are bytes of the parsed source."""
+
+    node: Node
+    """The whole definition: `decorated_definition`, or `function_definition` without decorators."""
+    function: Node
+    """The `function_definition` node."""
+    body: Node
+    """Its `block` node."""
+    header_end: int
+    """Offset just behind the colon that ends the signature."""
+    docstring: Node | None
+    """The docstring's expression statement, null if none."""
+    statements: tuple[Node, ...]
+    """Statements of the body without the docstring and without comments and semicolons."""
+
+    @property
+    def name(self) -> str:
+        """Return the function's own name."""
+        identifier = self.function.child_by_field_name("name")
+        return "" if identifier is None or identifier.text is None else identifier.text.decode("utf-8", "replace")
+
+
+def definition_of(node: Node) -> Definition | None:
+    """Return the parts of a `function_definition` or of a decorated one; None when it is neither or broken."""
+    function = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
+    if function is None or function.type != "function_definition":
+        return None
+    body = function.child_by_field_name("body")
+    colon = next((child for child in reversed(function.children) if child.type == ":"), None)
+    if body is None or colon is None or body.type != "block":
+        return None
+    statements = [child for child in body.named_children if child.type != "comment"]
+    docstring = statements[0] if statements and docstring_value(statements[0]) is not None else None
+    rest = tuple(statements[1:] if docstring is not None else statements)
+    return Definition(node, function, body, colon.end_byte, docstring, rest)
+
+
+def only_definition(code: bytes) -> Definition | None:
+    """Return the parts of the single definition that `code` (a method's own text) consists of."""
+    for child in parse(code).root_node.named_children:
+        if child.type in ("function_definition", "decorated_definition"):
+            return definition_of(child)
+    return None
+
+
+def docstring_value(statement: Node) -> str | None:
+    """Return the raw value of a statement that is a docstring by CPython's rule, else None.
+
+    A docstring is an expression statement that is a constant `str`: implicit concatenation and parentheses
+    are allowed, bytes and f-strings are not. The value is not cleaned.
+    """
+    if statement.type != "expression_statement" or statement.named_child_count != 1:
+        return None
+    expression = statement.named_children[0]
+    if expression.type not in ("string", "concatenated_string", "parenthesized_expression"):
+        return None
+    text = (expression.text or b"").decode("utf-8", "surrogateescape")
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape such as "\d" is legal in the mined code; CPython only warns of it.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            value = ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None

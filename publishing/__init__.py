@@ -1,0 +1,1 @@
+"""The release folder: testbeds as Parquet, card, manifest, exclusions and funnel."""

@@ -1,0 +1,90 @@
+"""Arrow schemas derived from the row dataclasses.
+
+A schema carries its table's name and version in its metadata; raise `SCHEMA_VERSION` with every change of a column.
+"""
+
+import types
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from datetime import datetime
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+SCHEMA_VERSION = "1"
+
+_SCALARS: dict[type, pa.DataType] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", tz="UTC"),
+}
+
+
+def _arrow_type(annotation: object) -> tuple[pa.DataType, bool]:
+    """Return the Arrow type of an annotation and whether it admits null."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        inner = [arg for arg in args if arg is not type(None)]
+        if len(inner) != 1 or len(inner) == len(args):
+            raise TypeError(f"only `X | None` unions have a column type, not {annotation}")
+        return _arrow_type(inner[0])[0], True
+    if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
+        return pa.list_(_arrow_type(args[0])[0]), False
+    if origin is dict:
+        return pa.map_(_arrow_type(args[0])[0], _arrow_type(args[1])[0]), False
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return pa.string(), False
+    if isinstance(annotation, type) and annotation in _SCALARS:
+        return _SCALARS[annotation], False
+    raise TypeError(f"no Arrow type for {annotation}")
+
+
+def schema_of(row_type: type) -> pa.Schema:
+    """Return the explicit Arrow schema of a row dataclass, in field order."""
+    hints = get_type_hints(row_type)
+    columns = []
+    for item in fields(row_type):
+        arrow_type, nullable = _arrow_type(hints[item.name])
+        columns.append(pa.field(item.name, arrow_type, nullable=nullable))
+    return pa.schema(columns, {"postquem.table": row_type.__name__, "postquem.schema_version": SCHEMA_VERSION})
+
+
+def to_table(rows: Sequence[Any], row_type: type) -> pa.Table:
+    """Return rows of one dataclass as a table with its explicit schema, in the given order."""
+    schema = schema_of(row_type)
+    columns = []
+    for column in schema:
+        get = attrgetter(column.name)
+        values = [get(row) for row in rows]
+        if pa.types.is_map(column.type):
+            values = [None if value is None else sorted(value.items()) for value in values]
+        columns.append(pa.array(values, type=column.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def from_table(table: pa.Table, row_type: type) -> Iterable[Any]:
+    """Yield rows of the dataclass from a table that has its schema; inverse of `to_table`."""
+    hints = get_type_hints(row_type)
+    convert = {name: _python_value(hints[name]) for name in (item.name for item in fields(row_type))}
+    for batch in table.select(list(convert)).to_batches(max_chunksize=10_000):
+        columns = [
+            [None if value is None else convert[name](value) for value in batch.column(name).to_pylist()]
+            for name in convert
+        ]
+        for values in zip(*columns, strict=True):
+            yield row_type(*values)
+
+
+def _python_value(annotation: object) -> Any:  # noqa: ANN401 - a constructor of the field's own type
+    """Return the function that turns an Arrow value of a field into its Python value."""
+    inner = [arg for arg in get_args(annotation) if arg is not type(None)]
+    if get_origin(annotation) in (Union, types.UnionType):
+        return _python_value(inner[0])
+    origin = get_origin(annotation) or annotation
+    if origin in (tuple, dict) or (isinstance(origin, type) and issubclass(origin, StrEnum)):
+        return origin
+    return lambda value: value

@@ -1,0 +1,275 @@
+"""Configuration: one dataclass per stage, read once from a TOML file; an unknown key is an error."""
+
+import hashlib
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import TypeVar, Union, get_args, get_origin, get_type_hints
+
+from schemas.errors import ConfigError
+from schemas.records import Novelty
+
+Section = TypeVar("Section")
+
+TESTBEDS = (
+    "raw_data",
+    "raw_data_docstring",
+    "random_cut",
+    "with_docstring",
+    "from_docstring",
+    "commit_gen",
+    "summarization_gen",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """Where repositories come from (`[[sources]]`): exactly one of `git`, `fast_import`."""
+
+    git: tuple[str, ...] = ()
+    """Local paths, `file://` or `https://` URLs; a relative path starts at the configuration's folder."""
+    fast_import: tuple[str, ...] = ()
+    """Files with `git fast-import` streams, imported as local repositories."""
+    repo: str | None = None
+    """owner/name, when the location does not tell it; only for a single location."""
+    branch: str | None = None
+    """Branch to walk; the default branch (HEAD) when left out."""
+    web_url: str | None = None
+    """Base of permalinks such as https://github.com/owner/name; derived from https URLs when left out."""
+    repo_id: int | None = None
+    """The host's numeric id, where known."""
+    optional: bool = False
+    """A location that does not exist or is no usable repository is skipped with a reason, not an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowConfig:
+    """Which commits count (`[window]`): author and committer date both in [since, until), UTC."""
+
+    since: datetime
+    """The cutoff: first moment that counts."""
+    until: datetime | None = None
+    """First moment that no longer counts; no upper end but the time of mining when left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiningConfig:
+    """Limits and marks of the miner (`[mining]`)."""
+
+    max_file_bytes: int = 5_000_000
+    """Larger files are excluded (`file_too_large`)."""
+    max_files_per_commit: int = 2_000
+    """Commits that change more Python files are excluded (`too_many_files`): imports, mass reformatting."""
+    vendored_paths: tuple[str, ...] = (
+        "vendor", "vendors", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "3rdparty",
+        "extern", "external", "externals", "site-packages", "dist-packages", "node_modules", ".venv", "venv",
+        "virtualenv", ".tox", ".eggs", "bundled",
+    )  # fmt: skip
+    """Folder names that mark vendored code, at any depth."""
+    generated_names: tuple[str, ...] = (
+        "*_pb2.py",
+        "*_pb2_grpc.py",
+        "*.min.py",
+        "_version.py",
+        "versioneer.py",
+    )
+    """File name patterns that mark generated code."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturesConfig:
+    """Which methods become data points (`[features]`)."""
+
+    novelty: tuple[Novelty, ...] = (Novelty.ADDED,)
+    """Novelty classes that go on."""
+    max_code_bytes: int = 100_000
+    """Longer methods are excluded (`code_too_long`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DedupConfig:
+    """Removal of duplicates (`[dedup]`)."""
+
+    threshold: float = 0.7
+    """Jaccard similarity, inclusive, from which two methods are near-duplicates."""
+    min_distinct_tokens: int = 5
+    """Methods with fewer distinct BPE tokens are compared for equality only."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestbedsConfig:
+    """Sampling of the testbeds (`[testbeds]`)."""
+
+    names: tuple[str, ...] = TESTBEDS
+    """Testbeds to build."""
+    size: int = 3_000
+    """Rows of each generation testbed at most (Galeras' size)."""
+    max_per_repo: int = 200
+    """Rows of one repository in a testbed at most (MERA UnitTests' cap)."""
+    seed: int = 20_240_101
+    """Seed of sampling and cuts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseConfig:
+    """The release folder (`[release]`)."""
+
+    version: str = "0.1.0"
+    """Name of the folder below releases/."""
+    name: str = "postquem"
+    """Title of the data set card."""
+    overwrite: bool = False
+    """Replace a release of this version that has other contents; otherwise that is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole configuration of a run."""
+
+    sources: tuple[SourceConfig, ...]
+    """Where repositories come from."""
+    window: WindowConfig
+    """Which commits count."""
+    mining: MiningConfig = field(default_factory=MiningConfig)
+    """Limits and marks of the miner."""
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    """Which methods become data points."""
+    dedup: DedupConfig = field(default_factory=DedupConfig)
+    """Removal of duplicates."""
+    testbeds: TestbedsConfig = field(default_factory=TestbedsConfig)
+    """Sampling of the testbeds."""
+    release: ReleaseConfig = field(default_factory=ReleaseConfig)
+    """The release folder."""
+
+    def digest(self) -> str:
+        """Return the sha256 of the resolved configuration."""
+        return digest_of(self)
+
+
+def digest_of(*parts: object) -> str:
+    """Return the sha256 of configuration sections, strings and numbers, independent of hash seed and key order."""
+    plain = [asdict(part) if is_dataclass(part) and not isinstance(part, type) else part for part in parts]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def load_config(path: Path) -> Config:
+    """Read a TOML file; raise ConfigError with what to do when it is missing, malformed or has unknown keys."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"no configuration file {path}; configs/quickstart.toml is an example") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no valid TOML: {error}") from error
+    if "search" in data:
+        raise ConfigError(f"{path}: [search] (GitHub search) is not available yet; name repositories in [[sources]]")
+    try:
+        config = _read(Config, data, where="")
+        _check(config)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return config
+
+
+def _read(section: type[Section], data: object, where: str) -> Section:
+    """Build a dataclass from a TOML table, checking keys and types."""
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{where or 'the file'} must be a table")
+    hints = get_type_hints(section)
+    known = {item.name: item for item in fields(typing.cast(type, section))}
+    unknown = sorted(set(data) - set(known))
+    if unknown:
+        place = f"[{where}]" if where else "the top level"
+        raise ConfigError(f"unknown key {', '.join(unknown)} in {place}; known keys: {', '.join(known)}")
+    values = {key: _value(hints[key], item, f"{where}.{key}" if where else key) for key, item in data.items()}
+    try:
+        return section(**values)
+    except TypeError:
+        missing = [name for name in known if name not in values and name in _required(section)]
+        raise ConfigError(f"missing key {', '.join(missing)} in {where or 'the file'}") from None
+
+
+def _required(section: type) -> set[str]:
+    """Return the names of fields without a default."""
+    from dataclasses import MISSING
+
+    return {f.name for f in fields(section) if f.default is MISSING and f.default_factory is MISSING}
+
+
+def _value(annotation: object, value: object, where: str) -> object:
+    """Check one TOML value against a field's annotation and convert it."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return _value(next(arg for arg in args if arg is not type(None)), value, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ConfigError(f"{where} must be a list, not {value!r}")
+        return tuple(_value(args[0], item, f"{where}[{index}]") for index, item in enumerate(value))
+    if is_dataclass(annotation) and isinstance(annotation, type):
+        return _read(annotation, value, where)
+    if annotation is datetime:
+        return _moment(value, where)
+    if annotation is Novelty:
+        return _novelty(value, where)
+    if annotation is float and type(value) is int:
+        return float(value)
+    if isinstance(annotation, type) and type(value) is annotation:
+        return value
+    name = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    raise ConfigError(f"{where} must be of type {name}, not {value!r}")
+
+
+def _novelty(value: object, where: str) -> Novelty:
+    try:
+        return Novelty(str(value))
+    except ValueError:
+        raise ConfigError(f"{where} must be one of {', '.join(Novelty)}, not {value!r}") from None
+
+
+def _moment(value: object, where: str) -> datetime:
+    """Return a TOML date or date-time as UTC; one without a zone is UTC."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            value = None
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    if isinstance(value, date):
+        return datetime.combine(value, time(), UTC)
+    raise ConfigError(f"{where} must be a date such as 2024-01-01 or 2024-01-01T00:00:00Z")
+
+
+def _check(config: Config) -> None:
+    """Refuse values that no run could use."""
+    if not config.sources:
+        raise ConfigError("no [[sources]]; name at least one repository")
+    for index, source in enumerate(config.sources):
+        _check_source(source, f"sources[{index}]")
+    if config.window.until is not None and config.window.until <= config.window.since:
+        raise ConfigError("window.until must be later than window.since")
+    if not 0.0 < config.dedup.threshold <= 1.0:
+        raise ConfigError("dedup.threshold must be above 0 and at most 1")
+    unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
+    if unknown:
+        raise ConfigError(f"unknown testbed {', '.join(unknown)}; known testbeds: {', '.join(TESTBEDS)}")
+    if config.testbeds.size < 1 or config.testbeds.max_per_repo < 1:
+        raise ConfigError("testbeds.size and testbeds.max_per_repo must be at least 1")
+    version = config.release.version
+    if not version or not all(char.isalnum() or char in ".-_+" for char in version) or version.startswith("."):
+        raise ConfigError(f"release.version {version!r} must be made of letters, digits, '.', '-', '_' and '+'")
+
+
+def _check_source(source: SourceConfig, where: str) -> None:
+    if bool(source.git) == bool(source.fast_import):
+        raise ConfigError(f"{where} must have either git or fast_import, a list of locations")
+    if len(source.git) + len(source.fast_import) > 1 and (source.repo or source.web_url or source.repo_id):
+        raise ConfigError(f"{where}: repo, web_url and repo_id belong to a single location; split the list")
+    if source.repo is not None and source.repo.count("/") != 1:
+        raise ConfigError(f"{where}.repo must be owner/name, not {source.repo!r}")

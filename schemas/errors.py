@@ -1,0 +1,34 @@
+"""The error tree.
+
+    PipelineError
+    ├── ConfigError      the user has to change something: stop at once, exit code 2
+    ├── DataError        a row, file, commit or repository is unusable: it becomes an Exclusion
+    └── TransientError   network or another passing fault: retried, then the job ends incomplete
+
+Every message says what happened and what to do about it.
+"""
+
+
+class PipelineError(Exception):
+    """Anything Postquem raises on purpose."""
+
+
+class ConfigError(PipelineError):
+    """The configuration, workspace or command line must be changed by the user."""
+
+
+class DataError(PipelineError):
+    """An input cannot be used; `reason` is the exclusion's reason, the message its detail."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type["DataError"], tuple[str, str]]:
+        """Keep both arguments when the error crosses a process boundary."""
+        return (type(self), (self.reason, self.detail))
+
+
+class TransientError(PipelineError):
+    """A passing fault (network, remote server): worth a retry."""

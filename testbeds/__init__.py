@@ -1,0 +1,1 @@
+"""One module per testbed: which rows it takes and the columns it adds."""

@@ -1,0 +1,1 @@
+"""Tables on disk: atomic Parquet, the ledger of finished work, DuckDB views and reports."""
