@@ -54,7 +54,10 @@ def schema_of(row_type: type) -> pa.Schema:
 
 
 def to_table(rows: Sequence[Any], row_type: type) -> pa.Table:
-    """Return rows of one dataclass as a table with its explicit schema, in the given order."""
+    """Return rows of one dataclass as a table with its explicit schema, in the given order.
+
+    Raises ValueError for a null in a column that admits none (Arrow itself does not check).
+    """
     schema = schema_of(row_type)
     columns = []
     for column in schema:
@@ -62,7 +65,10 @@ def to_table(rows: Sequence[Any], row_type: type) -> pa.Table:
         values = [get(row) for row in rows]
         if pa.types.is_map(column.type):
             values = [None if value is None else sorted(value.items()) for value in values]
-        columns.append(pa.array(values, type=column.type))
+        array = pa.array(values, type=column.type)
+        if array.null_count and not column.nullable:
+            raise ValueError(f"{row_type.__name__}.{column.name} is null in {array.null_count} rows; it never may be")
+        columns.append(array)
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -1,0 +1,83 @@
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+
+import pytest
+
+from schemas import records, tasks
+from schemas.arrow import SCHEMA_VERSION, from_table, schema_of, to_table
+from schemas.records import CommitRecord, DuplicateCluster, Exclusion, StageReport
+
+MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+
+COMMIT = CommitRecord("o/n", "c1", ("p1", "p2"), MOMENT, MOMENT, "message é", author_is_bot=False)
+REPORT = StageReport("mine", "o/n", 2, 1, {"reason": 1}, "digest", "0.1.0", MOMENT, None)
+
+
+def test_schema_names_types_and_nullability_follow_the_fields() -> None:
+    schema = schema_of(CommitRecord)
+    assert [(column.name, str(column.type), column.nullable) for column in schema] == [
+        ("repo", "string", False),
+        ("commit_id", "string", False),
+        ("parent_ids", "list<item: string>", False),
+        ("author_date", "timestamp[us, tz=UTC]", False),
+        ("committer_date", "timestamp[us, tz=UTC]", False),
+        ("commit_message", "string", False),
+        ("author_is_bot", "bool", False),
+    ]
+
+
+def test_schema_carries_table_and_version() -> None:
+    assert schema_of(CommitRecord).metadata == {
+        b"postquem.table": b"CommitRecord",
+        b"postquem.schema_version": SCHEMA_VERSION.encode(),
+    }
+
+
+@pytest.mark.parametrize("row", [COMMIT, REPORT, DuplicateCluster("a", ("a", "b")), Exclusion("1", "s", "r", "d")])
+def test_rows_come_back_equal(row: object) -> None:
+    table = to_table([row, row], type(row))
+    assert list(from_table(table, type(row))) == [row, row]
+
+
+def test_an_empty_table_has_the_same_schema_as_a_full_one() -> None:
+    assert to_table([], StageReport).schema == to_table([REPORT], StageReport).schema
+
+
+def test_all_null_column_keeps_its_type() -> None:
+    report = StageReport("mine", "o/n", 0, 0)
+    assert str(to_table([report], StageReport).schema.field("started_at").type) == "timestamp[us, tz=UTC]"
+
+
+def test_null_in_a_required_column_is_refused() -> None:
+    broken = Exclusion(row_id=None, stage="s", reason="r")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Exclusion.row_id is null in 1 rows"):
+        to_table([broken], Exclusion)
+
+
+def test_every_row_type_has_a_schema() -> None:
+    row_types = [
+        kind
+        for module in (records, tasks)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and hasattr(kind, "__dataclass_fields__")
+    ]
+    names = {kind.__name__ for kind in row_types} - {"Kept"}
+    assert {"Method", "DataPoint", "RandomCut", "CommitGen"} <= names
+    for kind in row_types:
+        if kind.__name__ != "Kept":
+            assert schema_of(kind).names == [item.name for item in fields(kind)]
+
+
+def test_testbed_rows_start_with_all_data_point_columns() -> None:
+    base = schema_of(records.DataPoint).names
+    for kind in (tasks.RandomCut, tasks.WithDocString, tasks.FromDocString, tasks.CommitGen, tasks.SummarizationGen):
+        assert schema_of(kind).names[: len(base)] == base
+
+
+def test_field_without_arrow_type_is_an_error() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Odd:
+        value: complex
+
+    with pytest.raises(TypeError, match="no Arrow type"):
+        schema_of(Odd)

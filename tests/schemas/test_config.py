@@ -1,0 +1,155 @@
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from schemas.config import Config, MiningConfig, SourceConfig, WindowConfig, digest_of, load_config
+from schemas.errors import ConfigError
+from schemas.records import Novelty
+
+MINIMAL = """
+[window]
+since = 2024-01-01
+[[sources]]
+git = ["https://example.org/owner/name.git"]
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_minimal_file_gets_the_defaults(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, MINIMAL)) == Config(
+        sources=(SourceConfig(git=("https://example.org/owner/name.git",)),),
+        window=WindowConfig(since=datetime(2024, 1, 1, tzinfo=UTC)),
+    )
+
+
+def test_every_section_is_read(tmp_path: Path) -> None:
+    config = load_config(
+        write(
+            tmp_path,
+            MINIMAL
+            + """
+[mining]
+max_file_bytes = 10
+[features]
+novelty = ["added", "modified"]
+[dedup]
+threshold = 1
+[testbeds]
+names = ["raw_data"]
+size = 5
+[release]
+version = "1.2"
+""",
+        )
+    )
+    assert config.mining.max_file_bytes == 10
+    assert config.features.novelty == (Novelty.ADDED, Novelty.MODIFIED)
+    assert config.dedup.threshold == 1.0
+    assert (config.testbeds.names, config.testbeds.size) == (("raw_data",), 5)
+    assert config.release.version == "1.2"
+
+
+@pytest.mark.parametrize(
+    ("since", "expected"),
+    [
+        ("2024-01-01", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("2024-01-01T02:00:00+02:00", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("2024-01-01T00:00:00", datetime(2024, 1, 1, tzinfo=UTC)),
+        ('"2024-01-01"', datetime(2024, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -> None:
+    assert load_config(write(tmp_path, MINIMAL.replace("2024-01-01", since))).window.since == expected
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("[minning]\n", r"unknown key minning in the top level; known keys: sources, window, mining"),
+        ("[mining]\nmax_bytes = 3\n", r"unknown key max_bytes in \[mining\]; known keys: max_file_bytes"),
+        ("[mining]\nmax_file_bytes = 'x'\n", r"mining.max_file_bytes must be of type int, not 'x'"),
+        ("[mining]\nmax_file_bytes = true\n", r"mining.max_file_bytes must be of type int, not True"),
+        ("[features]\nnovelty = ['new']\n", r"features.novelty\[0\] must be one of added, moved"),
+        ("[features]\nnovelty = 'added'\n", r"features.novelty must be a list, not 'added'"),
+        ("[dedup]\nthreshold = 1.5\n", r"dedup.threshold must be above 0 and at most 1"),
+        ("[testbeds]\nnames = ['humaneval']\n", r"unknown testbed humaneval; known testbeds: raw_data, "),
+        ("[testbeds]\nsize = 0\n", r"testbeds.size and testbeds.max_per_repo must be at least 1"),
+        ("[release]\nversion = '../x'\n", r"release.version '../x' must be made of"),
+        ("[search]\nlanguage = 'Python'\n", r"\[search\] \(GitHub search\) is not available yet"),
+        ("[[sources]]\n", r"sources\[1\] must have either git or fast_import"),
+        (
+            "[[sources]]\ngit = ['a', 'b']\nrepo = 'o/n'\n",
+            r"sources\[1\]: repo, web_url and repo_id belong to a single",
+        ),
+        ("[[sources]]\ngit = ['a']\nrepo = 'n'\n", r"sources\[1\].repo must be owner/name, not 'n'"),
+        ("mining = 3\n", r"mining must be a table"),
+        ("x = [\n", r"is no valid TOML"),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong(tmp_path: Path, extra: str, message: str) -> None:
+    text = extra + MINIMAL if extra.startswith(("mining", "x")) else MINIMAL + extra
+    with pytest.raises(ConfigError, match=message):
+        load_config(write(tmp_path, text))
+
+
+def test_window_must_not_be_empty(tmp_path: Path) -> None:
+    text = MINIMAL.replace("since = 2024-01-01", "since = 2024-01-01\nuntil = 2024-01-01")
+    with pytest.raises(ConfigError, match=r"window.until must be later than window.since"):
+        load_config(write(tmp_path, text))
+
+
+def test_window_needs_a_cutoff(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="missing key since in window"):
+        load_config(write(tmp_path, MINIMAL.replace("since = 2024-01-01", "")))
+
+
+def test_sources_are_required(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="missing key sources"):
+        load_config(write(tmp_path, "[window]\nsince = 2024-01-01\n"))
+
+
+def test_missing_file_names_an_example(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"no configuration file .*nowhere.toml; configs/quickstart.toml is an example"
+    ):
+        load_config(tmp_path / "nowhere.toml")
+
+
+def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_config(tmp_path)
+
+
+def test_digest_depends_on_every_value() -> None:
+    base = Config(sources=(SourceConfig(git=("a",)),), window=WindowConfig(datetime(2024, 1, 1, tzinfo=UTC)))
+    other = Config(sources=(SourceConfig(git=("b",)),), window=WindowConfig(datetime(2024, 1, 1, tzinfo=UTC)))
+    assert base.digest() == base.digest()
+    assert base.digest() != other.digest()
+    assert digest_of("mine", MiningConfig()) != digest_of("mine", MiningConfig(max_file_bytes=1))
+
+
+def test_digest_does_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from schemas.config import *; from datetime import *;"
+        "print(digest_of(MiningConfig(), {'b': 1, 'a': 2}, datetime(2024, 1, 1, tzinfo=UTC)))"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "77")
+    }
+    assert len(digests) == 1

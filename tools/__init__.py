@@ -1,0 +1,1 @@
+"""Developers' scripts: generated files and structural checks. Not part of the product."""
