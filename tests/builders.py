@@ -264,14 +264,14 @@ def make_point(**overrides: Any) -> DataPoint:  # noqa: ANN401 - each value has 
             "n_ast_errors": 0,
             "n_ast_missing": 0,
             "n_ast_levels": 6,
-            "n_ast_nodes": 26,
+            "n_ast_nodes": 22,
             "n_identifiers": 3,
             "n_words": 13,
             "vocab_size": 13,
             "n_whitespaces": 18,
-            "token_count": 13,
+            "token_count": 12,
             "parses": True,
-            "nloc": 3,
+            "nloc": 2,
             "complexity": 1,
         }
         | overrides

@@ -1,0 +1,216 @@
+"""Commits: the walk over a branch's whole history, the window, and one commit's message and people."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO
+
+from miners.git_process import ObjectReader, check_object_id, first_lines, run_git, start_git
+from schemas.config import WindowConfig
+from schemas.errors import DataError
+from schemas.records import CommitRecord, Exclusion, Kept
+
+STAGE = "commits"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# git's own rule (split_ident_line): behind the last `>` digits, then a sign and digits; anything else is no date.
+_PERSON = re.compile(rb"(?P<person>.*>)[ \t]*(?P<epoch>[0-9]+) (?P<zone>[+-][0-9]+)\s*", re.DOTALL)
+
+# Names and addresses of accounts that write commits by program. "[bot]" is GitHub's suffix of every app account; the
+# others are the bots most often met on GitHub and GitLab under a name of their own. Whole words, case apart.
+_BOT = re.compile(
+    r"\[bot\]|\b(?:dependabot(?:-preview)?|renovate(?:-bot|bot)?|pre-commit-ci|github-actions?|greenkeeper(?:io)?"
+    r"|pyup(?:-bot|\.io bot)?|weblate|copybara(?:-service)?|snyk-bot|imgbot|allcontributors|mergify|bors|homu"
+    r"|codecov-io|deepsource-autofix|restyled-io|semantic-release-bot|requires-io|transifex-integration"
+    r"|[\w.]+-bot|autofix-ci|sourcery-ai|gitlocalize-app)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitHeader:
+    """What the window and the order of a commit depend on."""
+
+    commit_id: str
+    """Full hexadecimal commit id."""
+    parent_ids: tuple[str, ...]
+    """Parents in order; empty for a root commit."""
+    author_epoch: int | None
+    """Author date in seconds since 1970 UTC, null when git cannot read it."""
+    author_zone: str
+    """Author's zone as written, such as `+0100` or `+51800`; it does not change the moment."""
+    committer_epoch: int | None
+    """Committer date in seconds since 1970 UTC, null when git cannot read it."""
+    committer_zone: str
+    """Committer's zone as written."""
+
+    @property
+    def author_date(self) -> datetime | None:
+        """Return the author date in UTC; None when unreadable or beyond the year 9999."""
+        return _moment(self.author_epoch)
+
+    @property
+    def committer_date(self) -> datetime | None:
+        """Return the committer date in UTC; None when unreadable or beyond the year 9999."""
+        return _moment(self.committer_epoch)
+
+
+def walk(git_dir: Path, head: str) -> list[CommitHeader]:
+    """Return all commits reachable from `head`, parents before children, in git's topological order.
+
+    Nothing is filtered by date: clocks are skewed in real histories and a parent may be younger than its child.
+    Raises DataError `history_broken` when a commit object on the way is missing or corrupt.
+    """
+    check_object_id(head)
+    ids = start_git(
+        git_dir, "rev-list", "--topo-order", "--reverse", head, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    if ids.stdout is None or ids.stderr is None:
+        raise DataError("git_failed", "rev-list has no pipes")
+    with (
+        ids,
+        start_git(git_dir, "cat-file", "--batch", "--buffer", stdin=ids.stdout, stderr=subprocess.DEVNULL) as commits,
+    ):
+        ids.stdout.close()
+        headers = list(_headers(commits.stdout)) if commits.stdout else []
+        problem = ids.stderr.read()
+    if ids.returncode != 0 or commits.returncode != 0:
+        raise DataError("history_broken", first_lines(problem) or "git cannot read a commit; run `git fsck` there")
+    return headers
+
+
+def _headers(stream: IO[bytes]) -> Iterator[CommitHeader]:
+    """Parse the output of `git cat-file --batch` over commits."""
+    while line := stream.readline():
+        parts = line.split()
+        if len(parts) != 3:
+            raise DataError("history_broken", line.decode("utf-8", "backslashreplace").strip())
+        data = stream.read(int(parts[2]) + 1)
+        yield parse_header(parts[0].decode(), data)
+
+
+def parse_header(commit_id: str, data: bytes) -> CommitHeader:
+    """Return the header of a raw commit object."""
+    fields = _fields(data)
+    parents = tuple(value.decode("ascii", "replace") for name, value in fields if name == b"parent")
+    author_epoch, author_zone = _date(_first(fields, b"author"))
+    committer_epoch, committer_zone = _date(_first(fields, b"committer"))
+    return CommitHeader(commit_id, parents, author_epoch, author_zone, committer_epoch, committer_zone)
+
+
+def select(headers: Sequence[CommitHeader], window: WindowConfig, now: datetime, repo: str) -> Kept[CommitHeader]:
+    """Return the commits whose author and committer date both lie in [since, until), in the given order.
+
+    A commit with a date that git cannot read (`date_invalid`) or later than `now` (`date_in_future`) is excluded
+    first, in this order; then one outside the window on one clock only (`author_date_outside`,
+    `committer_date_outside`). A commit outside on both clocks is no candidate: neither a row nor an exclusion.
+    """
+    kept: list[CommitHeader] = []
+    excluded: list[Exclusion] = []
+    since, until, latest = (_seconds(when) for when in (window.since, window.until, now))
+    for header in headers:
+        author, committer = header.author_epoch, header.committer_epoch
+        if author is None or committer is None:
+            # With the readable date outside the window, the commit cannot be inside whatever the other one was.
+            readable = author if author is not None else committer
+            if readable is None or _inside(readable, since, until):
+                excluded.append(_exclusion(repo, header, "date_invalid"))
+            continue
+        inside = _inside(author, since, until), _inside(committer, since, until)
+        if latest is not None and max(author, committer) > latest:
+            excluded.append(_exclusion(repo, header, "date_in_future"))
+        elif inside == (True, True):
+            kept.append(header)
+        elif inside == (False, True):
+            excluded.append(_exclusion(repo, header, "author_date_outside"))
+        elif inside == (True, False):
+            excluded.append(_exclusion(repo, header, "committer_date_outside"))
+    return Kept(kept, excluded)
+
+
+def read_commit(reader: ObjectReader, commit_id: str, repo: str) -> CommitRecord:
+    """Return a commit's message and dates; raise DataError `date_invalid` or as `ObjectReader.read` does.
+
+    The message is decoded by the commit's `encoding` header, UTF-8 without one; with an unknown encoding, or bytes
+    that are not in it, it is decoded as UTF-8 and bad bytes become U+FFFD.
+    """
+    kind, data = reader.read(commit_id)
+    if kind != "commit":
+        raise DataError("commit_unreadable", f"{commit_id} is a {kind}")
+    header = parse_header(commit_id, data)
+    if header.author_date is None or header.committer_date is None:
+        raise DataError("date_invalid", f"{commit_id} has a date that cannot be read")
+    fields = _fields(data)
+    encoding = _first(fields, b"encoding").decode("ascii", "replace").strip() or "utf-8"
+    people = [_first(fields, b"author"), _first(fields, b"committer")]
+    return CommitRecord(
+        repo=repo,
+        commit_id=commit_id,
+        parent_ids=header.parent_ids,
+        author_date=header.author_date,
+        committer_date=header.committer_date,
+        commit_message=_decode(data.partition(b"\n\n")[2], encoding),
+        author_is_bot=any(is_bot(_decode(person, encoding)) for person in people),
+    )
+
+
+def is_bot(person: str) -> bool:
+    """Say whether `Name <address>` is one that a bot uses; GitHub's web committer `noreply@github.com` is none."""
+    name, _, rest = person.rpartition("<")
+    return _BOT.search(name) is not None or _BOT.search(rest.partition(">")[0]) is not None
+
+
+def _fields(data: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the header lines of a commit object as (name, value); continuation lines are left out."""
+    head = data.partition(b"\n\n")[0]
+    lines = (line.partition(b" ") for line in head.split(b"\n") if not line.startswith(b" "))
+    return [(name, value) for name, _, value in lines]
+
+
+def _first(fields: Sequence[tuple[bytes, bytes]], wanted: bytes) -> bytes:
+    return next((value for name, value in fields if name == wanted), b"")
+
+
+def _date(person: bytes) -> tuple[int | None, str]:
+    found = _PERSON.fullmatch(person)
+    return (int(found["epoch"]), found["zone"].decode()) if found else (None, "")
+
+
+def _moment(epoch: int | None) -> datetime | None:
+    try:
+        return None if epoch is None else _EPOCH + timedelta(seconds=epoch)
+    except OverflowError:
+        return None
+
+
+def _seconds(when: datetime | None) -> float | None:
+    return None if when is None else when.timestamp()
+
+
+def _inside(epoch: int, since: float | None, until: float | None) -> bool:
+    return (since is None or epoch >= since) and (until is None or epoch < until)
+
+
+def _exclusion(repo: str, header: CommitHeader, reason: str) -> Exclusion:
+    dates = [f"author {_show(header.author_epoch)}", f"committer {_show(header.committer_epoch)}"]
+    return Exclusion(f"{repo}@{header.commit_id}", STAGE, reason, ", ".join(dates))
+
+
+def _show(epoch: int | None) -> str:
+    moment = _moment(epoch)
+    return moment.isoformat() if moment else ("unreadable" if epoch is None else f"{epoch} s after 1970")
+
+
+def _decode(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except (LookupError, ValueError):
+        return data.decode("utf-8", "replace")
+
+
+def count_commits(git_dir: Path, head: str) -> int:
+    """Return the number of commits reachable from `head`."""
+    return int(run_git(git_dir, "rev-list", "--count", check_object_id(head)))

@@ -1,0 +1,201 @@
+"""The only place that starts git plumbing: a clean environment, checked exit codes, checked ids and refs."""
+
+import contextlib
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from schemas.errors import ConfigError, DataError
+
+_GITCONFIG = Path(__file__).with_name("gitconfig")
+
+# What a machine behind a proxy or with its own certificate authority needs; everything else stays outside.
+_PASSED_THROUGH = (
+    "PATH",
+    "TMPDIR",
+    "SYSTEMROOT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+)
+
+# Command-line settings outrank those of the repository's own config file.
+SETTINGS = (
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "core.quotePath=false",
+    "-c", "core.fsmonitor=false",
+    # git 2.43 to 2.45 reads a bare repository's .gitattributes from HEAD; a name that does not resolve stops that.
+    "-c", "attr.tree=refs/postquem/no-attributes",
+)  # fmt: skip
+
+# SHA-1 or SHA-256 object ids in full.
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_STDERR_LINES = 5
+
+
+def git_environment() -> dict[str, str]:
+    """Return the whole environment of every git process: no user configuration, prompts, hooks, or odd protocols."""
+    kept = {name: os.environ[name] for name in _PASSED_THROUGH if name in os.environ}
+    return kept | {
+        "PATH": kept.get("PATH", os.defpath),
+        "HOME": "/dev/null",
+        "XDG_CONFIG_HOME": "/dev/null",
+        "LC_ALL": "C",
+        "LANGUAGE": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(_GITCONFIG),
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "SSH_ASKPASS": "true",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_ALLOW_PROTOCOL": "https:file",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TEMPLATE_DIR": "",
+    }
+
+
+def git_command(git_dir: Path | None, *args: str | bytes) -> list[str | bytes]:
+    """Return the argument list of a git call; without a `git_dir` the call works on no repository."""
+    where = [] if git_dir is None else [f"--git-dir={git_dir}"]
+    return ["git", *SETTINGS, *where, *args]
+
+
+def run_git(git_dir: Path | None, *args: str | bytes, input: bytes | None = None) -> bytes:
+    """Run git and return its standard output; raise DataError `git_failed` when its exit code is not 0."""
+    done = subprocess.run(
+        git_command(git_dir, *args),
+        input=input,
+        stdin=subprocess.DEVNULL if input is None else None,
+        capture_output=True,
+        env=git_environment(),
+        check=False,
+    )
+    if done.returncode != 0:
+        raise DataError("git_failed", first_lines(done.stderr) or f"git ended with exit code {done.returncode}")
+    return done.stdout
+
+
+def start_git(git_dir: Path, *args: str | bytes, stdin: int | IO[bytes], stderr: int | IO[bytes]) -> "Process":
+    """Start a git process whose standard output is a pipe; the caller checks its exit code."""
+    return subprocess.Popen(
+        git_command(git_dir, *args), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=git_environment()
+    )
+
+
+Process = subprocess.Popen[bytes]
+
+
+def first_lines(stderr: bytes) -> str:
+    """Return the first lines of git's error output, for a message."""
+    lines = stderr.decode("utf-8", "backslashreplace").splitlines()
+    return "; ".join(line.strip() for line in lines[:_STDERR_LINES] if line.strip())
+
+
+def check_object_id(text: str) -> str:
+    """Return a full hexadecimal object id; raise DataError `object_id_invalid` for anything else."""
+    if not _OBJECT_ID.fullmatch(text):
+        raise DataError("object_id_invalid", f"{text!r} is no full hexadecimal object id")
+    return text
+
+
+def check_branch(name: str) -> str:
+    """Return a branch name that git accepts; raise ConfigError otherwise."""
+    try:
+        if name.startswith("-") or "\0" in name:
+            raise DataError("git_failed")
+        run_git(None, "check-ref-format", f"refs/heads/{name}")
+    except DataError:
+        raise ConfigError(f"{name!r} is no valid branch name; give it as `git branch` prints it") from None
+    return name
+
+
+class ObjectReader:
+    """Reads objects of one repository through one long-lived `git cat-file`; never fetches missing ones.
+
+    Use it as a context manager. Not for several threads at once.
+    """
+
+    def __init__(self, git_dir: Path) -> None:
+        self.git_dir = git_dir
+        self._contents: Process | None = None
+        self._headers: Process | None = None
+
+    def __enter__(self) -> "ObjectReader":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the git processes; a later read starts them again."""
+        for process in (self._contents, self._headers):
+            if process is not None:
+                _stop(process)
+        self._contents = self._headers = None
+
+    def read(self, object_id: str) -> tuple[str, bytes]:
+        """Return an object's type and contents; raise DataError `object_missing` or `object_corrupt`."""
+        if self._contents is None:
+            self._contents = self._start("--batch")
+        kind, size = self._ask(self._contents, object_id)
+        data = self._contents.stdout.read(size + 1) if self._contents.stdout else b""
+        if len(data) != size + 1:
+            self.close()
+            raise DataError("object_corrupt", f"git cannot read {object_id}")
+        return kind, data[:-1]
+
+    def size(self, object_id: str) -> int:
+        """Return an object's size in bytes without reading it; raise DataError as `read` does."""
+        if self._headers is None:
+            self._headers = self._start("--batch-check")
+        return self._ask(self._headers, object_id)[1]
+
+    def _start(self, mode: str) -> Process:
+        return start_git(self.git_dir, "cat-file", mode, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def _ask(self, process: Process, object_id: str) -> tuple[str, int]:
+        """Send one id and return the type and size that git answers with."""
+        check_object_id(object_id)
+        if process.stdin is None or process.stdout is None:
+            raise DataError("git_failed", "cat-file has no pipes")
+        try:
+            process.stdin.write(object_id.encode() + b"\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
+        parts = answer.split()
+        if len(parts) == 3 and parts[2].isdigit():
+            return parts[1].decode(), int(parts[2])
+        if not answer:
+            self.close()
+        if not answer or self._loose_path(object_id).exists():
+            raise DataError("object_corrupt", f"git cannot read {object_id}")
+        raise DataError("object_missing", f"the repository lacks {object_id}")
+
+    def _loose_path(self, object_id: str) -> Path:
+        return self.git_dir / "objects" / object_id[:2] / object_id[2:]
+
+
+def _stop(process: Process) -> None:
+    """Close a process's pipes and wait for it, so that none is left behind."""
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):  # it may have died before it read everything
+            process.stdin.close()
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()
