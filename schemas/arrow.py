@@ -33,7 +33,8 @@ def _arrow_type(annotation: object) -> tuple[pa.DataType, bool]:
             raise TypeError(f"only `X | None` unions have a column type, not {annotation}")
         return _arrow_type(inner[0])[0], True
     if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
-        return pa.list_(_arrow_type(args[0])[0]), False
+        # Parquet's own name for list items: a table read back has exactly the schema it was written with.
+        return pa.list_(pa.field("element", _arrow_type(args[0])[0])), False
     if origin is dict:
         return pa.map_(_arrow_type(args[0])[0], _arrow_type(args[1])[0]), False
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):

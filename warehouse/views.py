@@ -1,0 +1,112 @@
+"""The catalogue: a DuckDB file with one view per table over the ledger's list of files.
+
+Never a glob: one half-written file would break every view. Paths in views are absolute, since DuckDB resolves relative
+ones from the reader's current folder: after moving a workspace, rebuild its catalogue.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from schemas import records, tasks
+from schemas.arrow import schema_of, to_table
+from schemas.errors import PipelineError
+from warehouse.ledger import Ledger, Unit
+from warehouse.lock import Workspace
+from warehouse.tables import write_atomically
+
+TABLES: dict[str, type] = {
+    "repositories": records.RepositoryRecord,
+    "commits": records.CommitRecord,
+    "changed_files": records.ChangedFile,
+    "methods": records.Method,
+    "data_points": records.DataPoint,
+    "duplicates": records.DuplicatePair,
+    "duplicate_clusters": records.DuplicateCluster,
+    "exclusions": records.Exclusion,
+    "tasks_raw_data": records.DataPoint,
+    "tasks_raw_data_docstring": records.DataPoint,
+    "tasks_random_cut": tasks.RandomCut,
+    "tasks_with_docstring": tasks.WithDocString,
+    "tasks_from_docstring": tasks.FromDocString,
+    "tasks_commit_gen": tasks.CommitGen,
+    "tasks_summarization_gen": tasks.SummarizationGen,
+}
+"""Row type of every table of the lake; each has a view, also before it has a file."""
+
+
+def rebuild_catalogue(workspace: Workspace, units: Sequence[Unit] | None = None) -> None:
+    """Write `postquem.duckdb` anew: a view per table and the table `runs`.
+
+    Covers `units` (default: every current unit of the ledger). Raises PipelineError when it cannot be written.
+    """
+    ledger = Ledger(workspace.tables)
+    chosen = ledger.units() if units is None else list(units)
+
+    def fill(path: Path) -> None:
+        path.unlink(missing_ok=True)  # a killed run's file of the same pid would be opened, not replaced
+        try:
+            with duckdb.connect(path) as connection:
+                _create_views(connection, workspace.tables, chosen)
+                _create_runs(connection, [report for unit in chosen for report in unit.reports])
+        except duckdb.Error as error:
+            raise PipelineError(f"cannot write {workspace.catalogue}: {error}; free space and run again") from error
+        finally:
+            with suppress(OSError):
+                path.with_name(f"{path.name}.wal").unlink()
+
+    write_atomically(workspace.catalogue, fill)
+
+
+def connect(workspace: Workspace, read_only: bool = True) -> duckdb.DuckDBPyConnection:
+    """Open the catalogue with UTC as its time zone; raise PipelineError when it is missing, damaged or in use."""
+    if not workspace.catalogue.is_file():
+        raise PipelineError(f"{workspace.catalogue} does not exist yet; run `postquem build` first")
+    try:
+        connection = duckdb.connect(workspace.catalogue, read_only=read_only)
+        connection.execute("SET TimeZone = 'UTC'")
+    except duckdb.Error as error:
+        raise PipelineError(
+            f"cannot open {workspace.catalogue} ({error}); close other programs that use it, or remove it and run again"
+        ) from error
+    return connection
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, root: Path, units: Sequence[Unit]) -> None:
+    files: dict[str, list[Path]] = {table: [] for table in TABLES}
+    for unit in units:
+        for table, entries in unit.files.items():
+            files.setdefault(table, []).extend(root / entry.path for entry in entries)
+    for table in sorted(files):
+        if files[table]:
+            paths = ", ".join(_literal(str(path)) for path in sorted(files[table]))
+            query = f"SELECT * FROM read_parquet([{paths}], hive_partitioning = false)"  # noqa: S608 - quoted by _literal
+        else:
+            query = _empty_query(connection, schema_of(TABLES[table]).empty_table())
+        connection.execute(f"CREATE VIEW {_identifier(table)} AS {query}")
+
+
+def _create_runs(connection: duckdb.DuckDBPyConnection, reports: Sequence[records.StageReport]) -> None:
+    connection.register("arrow_runs", to_table(reports, records.StageReport))
+    connection.execute("CREATE TABLE runs AS SELECT * FROM arrow_runs")
+    connection.unregister("arrow_runs")
+
+
+def _empty_query(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> str:
+    """Return a query without rows that has the table's columns in DuckDB's types."""
+    connection.register("arrow_empty", table)
+    columns = connection.execute("DESCRIBE arrow_empty").fetchall()
+    connection.unregister("arrow_empty")
+    casts = ", ".join(f"CAST(NULL AS {kind}) AS {_identifier(name)}" for name, kind, *_ in columns)
+    return f"SELECT {casts} WHERE false"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
