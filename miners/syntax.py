@@ -1,6 +1,7 @@
 """Owns tree-sitter: the grammar, parsing, and what the syntax tree says about one definition."""
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +13,19 @@ from tree_sitter import Language, Node, Parser, Tree
 PYTHON = Language(tree_sitter_python.language())
 GRAMMAR_VERSION = f"tree-sitter-python {version('tree-sitter-python')}"
 _PARSER = Parser(PYTHON)
+_LONE_CR = re.compile(rb"\r(?!\n)")
 
 # Nodes that the lexical view treats as one token, whatever the grammar shows inside.
 _ATOMIC = frozenset({"string", "comment", "line_continuation"})
 
 
 def parse(source: bytes) -> Tree:
-    """Return the tree-sitter tree of Python source; never fails, errors become ERROR and MISSING nodes."""
-    return _PARSER.parse(source)
+    """Return the tree-sitter tree of Python source; never fails, errors become ERROR and MISSING nodes.
+
+    The tree's own text has LF for a lone CR, which CPython takes for a line break and the grammar does not;
+    offsets are those of `source`.
+    """
+    return _PARSER.parse(_LONE_CR.sub(b"\n", source) if b"\r" in source else source)
 
 
 def iter_tokens(node: Node, *, comments: bool = False) -> Iterator[Node]:

@@ -1,0 +1,364 @@
+"""Function definitions of a file: which count as methods, where they start and end, and their text on its own."""
+
+import sys
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from tree_sitter import Node, Query, QueryCursor, Tree
+
+from miners.syntax import PYTHON, Definition, definition_of, parse
+from schemas.errors import DataError
+
+_SCOPES = Query(
+    PYTHON,
+    "(function_definition) @function (class_definition) @class (decorated_definition) @decorated "
+    "(comment) @comment (ERROR) @error",
+)
+_STRINGS = Query(PYTHON, "(string) @string")
+_NO_TOKEN = ("comment", "line_continuation")
+_WHITE = b" \t\f"
+# Everything that may stand between two tokens, comments apart: white space, line ends, continuation backslashes.
+_BETWEEN_TOKENS = b" \t\f\r\n\\"
+# The same and whatever can belong to a name: what is left are operators, brackets and quotes.
+_NO_SYMBOL = _BETWEEN_TOKENS + b"_" + bytes(char for char in range(256) if char >= 128 or chr(char).isalnum())
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TextKeys:
+    """What the bytes of a definition alone say, shared by all definitions with the same bytes."""
+
+    text: bytes
+    """Digest of the exact bytes."""
+    nameless: bytes
+    """Digest of the tokens' characters without own name and docstring; equal tokens always give equal digests."""
+    symbols: bytes
+    """For a text that repeats its own name (recursion): digest of its operators, brackets and quotes alone, which
+    stay the same when the name is replaced everywhere; for others equal to `nameless`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSpan:
+    """One function definition; offsets are bytes of the parsed source."""
+
+    fun_name: str
+    """Qualified name as CPython's `__qualname__` has it: `Class.method`, `outer.<locals>.inner`."""
+    start_byte: int
+    """Offset of the first decorator's `@`, else of `async` or `def`."""
+    end_byte: int
+    """Offset just behind the last token of the last statement; comments that follow it are outside."""
+    start_line: int
+    """Line of start_byte, counted from 1 over LF, CRLF and CR."""
+    end_line: int
+    """Line of the last token's end."""
+    nested: bool
+    """It stands inside another function, so it belongs to that one and is no method."""
+    scope_known: bool
+    """False when a syntax error around the definition hides which scope it belongs to."""
+    keys: TextKeys
+    """Digests of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHashes:
+    """Digests of a definition's token sequence and block structure, comments and docstring left out."""
+
+    exact: bytes
+    """Every token as it stands."""
+    nameless: bytes
+    """The definition's own name replaced by a placeholder."""
+    nameless_everywhere: bytes
+    """Every identifier equal to the own name replaced, so that a renamed recursive function still matches."""
+
+
+def find_methods(source: bytes, tree: Tree) -> list[MethodSpan]:
+    """Return the methods of a file in source order.
+
+    A method is a definition whose enclosing scopes are only classes; blocks such as `if`, `try`, `with`, `for` and
+    `match` around it do not matter. One that has syntax errors inside is still a method (n_ast_errors counts them);
+    one that lies inside an ERROR region is not, because its scope is unknown (`scan` returns it all the same).
+    """
+    return [span for span in scan(source, tree, {}) if not span.nested and span.scope_known]
+
+
+def scan(source: bytes, tree: Tree, known: dict[bytes, TextKeys]) -> list[MethodSpan]:
+    """Return every function definition of a file in source order, nested ones included.
+
+    `known` caches `TextKeys` by text digest across files and grows by the texts it has not seen.
+    """
+    found = QueryCursor(_SCOPES).captures(tree.root_node)
+    functions = found.get("function", [])
+    if not functions:
+        return []
+    comments = sorted((node.start_byte, node.end_byte) for node in found.get("comment", []))
+    comment_ends = {end for _, end in comments}
+    decorated = {_inner_start(node): node for node in found.get("decorated", [])}
+    errors = [(node.start_byte, node.end_byte) for node in found.get("error", [])]
+    broken = tree.root_node.has_error
+    spans = []
+    for node, names, nested in _in_scopes(functions, found.get("class", [])):
+        outer = decorated.get(node.start_byte, node)
+        last = _last_token(node) if broken or _ends_loosely(source, node, comment_ends) else node
+        start, end = outer.start_byte, last.end_byte
+        text = source[start:end]
+        digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
+        if digest not in known:
+            first = bisect_left(comments, (start, 0))
+            inside = comments[first : bisect_left(comments, (end, 0))]
+            known[digest] = _text_keys(digest, text, start, node, inside)
+        spans.append(
+            MethodSpan(
+                fun_name=sys.intern(names),
+                start_byte=start,
+                end_byte=end,
+                start_line=outer.start_point.row + 1,
+                end_line=last.end_point.row + 1,
+                nested=nested,
+                scope_known=not broken or _scope_known(outer, errors),
+                keys=known[digest],
+            )
+        )
+    return sorted(spans, key=lambda span: (span.start_byte, -span.end_byte))
+
+
+def _inner_start(decorated: Node) -> int:
+    """Return where the definition below the decorators starts."""
+    inner = decorated.child_by_field_name("definition")
+    return decorated.start_byte if inner is None else inner.start_byte
+
+
+def _in_scopes(functions: list[Node], classes: list[Node]) -> Iterator[tuple[Node, str, bool]]:
+    """Yield each function with its qualified name and whether another function encloses it."""
+    scopes = [(node.start_byte, -node.end_byte, True, node) for node in functions]
+    scopes += [(node.start_byte, -node.end_byte, False, node) for node in classes]
+    scopes.sort(key=lambda scope: scope[:3])
+    stack: list[tuple[int, str, bool]] = []
+    for start, negative_end, is_function, node in scopes:
+        while stack and stack[-1][0] <= start:
+            stack.pop()
+        _, prefix, nested = stack[-1] if stack else (0, "", False)
+        name = prefix + _name(node)
+        if is_function:
+            yield node, name, nested
+        stack.append((-negative_end, f"{name}.<locals>." if is_function else f"{name}.", nested or is_function))
+
+
+def _name(node: Node) -> str:
+    """Return the name of a definition, in the NFKC form under which CPython knows it."""
+    identifier = node.child_by_field_name("name")
+    text = b"" if identifier is None or identifier.text is None else identifier.text
+    name = text.decode("utf-8", "backslashreplace")
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+
+
+def _ends_loosely(source: bytes, node: Node, comment_ends: set[int]) -> bool:
+    """Tell whether a node ends behind its last token: at a comment, white space or a continuation."""
+    return node.end_byte in comment_ends or source[node.end_byte - 1] in b" \t\f\r\n\\"
+
+
+def _last_token(node: Node) -> Node:
+    """Return the last token below a node that is neither comment nor continuation nor of zero width."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current.type in _NO_TOKEN or current.end_byte == current.start_byte:
+            continue
+        if not current.child_count or current.type == "string":
+            return current
+        stack.extend(current.children)
+    return node
+
+
+def _scope_known(outer: Node, errors: list[tuple[int, int]]) -> bool:
+    """Tell whether no syntax error lies around a definition: then its place in the tree is its scope."""
+    if any(start <= outer.start_byte and outer.end_byte <= end for start, end in errors):
+        return False
+    parent = outer.parent
+    if parent is None or parent.type not in ("module", "block"):
+        return False
+    return parent.type == "block" or outer.start_point.column == 0 or outer.start_byte == len(b"\xef\xbb\xbf")
+
+
+def _text_keys(digest: bytes, text: bytes, start: int, function: Node, comments: list[tuple[int, int]]) -> TextKeys:
+    """Return the digests of a definition's text; `start` is the offset of `text`, `comments` lie inside it."""
+    name = function.child_by_field_name("name")
+    cuts = list(comments)
+    cuts.extend(_leading_strings(function))
+    if name is not None:
+        cuts.append((name.start_byte, name.end_byte))
+    pieces, position = [], 0
+    for cut_start, cut_end in sorted(cuts):
+        if cut_end - start <= position:
+            continue
+        pieces.append(text[position : max(cut_start - start, position)])
+        position = cut_end - start
+    pieces.append(text[position:])
+    own = b"" if name is None or name.text is None else name.text
+    characters = b"".join(pieces)
+    nameless = _digest(characters, _BETWEEN_TOKENS)
+    return TextKeys(digest, nameless, _digest(characters, _NO_SYMBOL) if own and own in characters else nameless)
+
+
+def _leading_strings(function: Node) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the strings that open a body.
+
+    Cutting them all, docstring or not, keeps the digest equal for two definitions that differ in the docstring only.
+    """
+    body = function.child_by_field_name("body")
+    if body is None:
+        return
+    for index in range(body.named_child_count):
+        statement = body.named_child(index)
+        if statement is None or statement.type == "comment":
+            continue
+        inner = statement.named_child(0) if statement.type == "expression_statement" else None
+        if inner is None or inner.type not in ("string", "concatenated_string", "parenthesized_expression"):
+            return
+        yield statement.start_byte, statement.end_byte
+
+
+def _digest(characters: bytes, left_out: bytes) -> bytes:
+    """Return the digest of characters without those of `left_out`."""
+    return blake2b(characters.translate(None, left_out), digest_size=_DIGEST_BYTES).digest()
+
+
+def indentation(source: bytes, start: int) -> bytes:
+    """Return the white space before `start` on its line, from the last form feed on (it resets the column)."""
+    line_start = max(source.rfind(b"\n", 0, start), source.rfind(b"\r", 0, start)) + 1
+    prefix = source[line_start:start]
+    white = prefix[len(prefix.rstrip(_WHITE)) :]
+    return white[white.rfind(b"\f") + 1 :]
+
+
+def dedent(source: bytes, span: MethodSpan) -> str:
+    """Return a method's text with its own indentation removed, so that it parses alone.
+
+    Every line loses the white space that stands before the first line, as far as it has it; lines inside a string
+    literal other than the docstring keep their text. Line ends stay. Raises DataError `dedent_failed` when the
+    token sequence or block structure of the result is not the original's.
+    """
+    text = source[span.start_byte : span.end_byte]
+    indent = indentation(source, span.start_byte)
+    if not indent or not (b"\n" in text or b"\r" in text):
+        return text.decode("utf-8")
+    wrapped, offset = _alone(text, indent)
+    definition = _only(wrapped, offset)
+    if definition is None:
+        raise DataError("dedent_failed", f"{span.fun_name} does not parse on its own")
+    kept = [(start - offset, end - offset) for start, end in _kept_strings(definition)]
+    code = _without_indent(text, indent, kept)
+    if _hashes(definition) != token_hashes(code, b""):
+        raise DataError("dedent_failed", f"the tokens of {span.fun_name} change with its indentation removed")
+    return code.decode("utf-8")
+
+
+def _kept_strings(definition: Definition) -> list[tuple[int, int]]:
+    """Return the ranges of outermost string literals of more than one line, the docstring left out, in order."""
+    ranges: list[tuple[int, int]] = []
+    for node in QueryCursor(_STRINGS).captures(definition.node).get("string", []):
+        if node.start_point.row != node.end_point.row:
+            ranges.append((node.start_byte, node.end_byte))
+    docstring = definition.docstring
+    if docstring is not None:
+        start, end = docstring.start_byte, docstring.end_byte
+        ranges = [item for item in ranges if item[1] <= start or end <= item[0]]
+    return sorted(ranges)
+
+
+def _without_indent(text: bytes, indent: bytes, kept: list[tuple[int, int]]) -> bytes:
+    """Remove the indentation from every line but the first and those that start inside a `kept` range."""
+    pieces, position, index = [], 0, 0
+    for line in text.splitlines(keepends=True):
+        while index < len(kept) and kept[index][1] <= position:
+            index += 1
+        inside = index < len(kept) and kept[index][0] < position
+        pieces.append(line if inside or position == 0 else _strip(line, indent))
+        position += len(line)
+    return b"".join(pieces)
+
+
+def _strip(line: bytes, indent: bytes) -> bytes:
+    """Remove `indent`, or at most as many white-space characters, from a line's effective indentation."""
+    white = line[: len(line) - len(line.lstrip(_WHITE))]
+    feed = white.rfind(b"\f") + 1
+    count = min(len(indent), len(white) - feed)
+    return line[:feed] + line[feed + count :]
+
+
+def token_hashes(text: bytes, indent: bytes) -> TokenHashes:
+    """Return the digests of a definition's tokens from its own bytes and the white space before its first line.
+
+    A definition so broken that the grammar does not see it in its text alone counts as one token.
+    """
+    wrapped, offset = _alone(text, indent)
+    definition = _only(wrapped, offset)
+    if definition is None:
+        digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
+        return TokenHashes(digest, digest, digest)
+    return _hashes(definition)
+
+
+def _alone(text: bytes, indent: bytes) -> tuple[bytes, int]:
+    """Return source in which a definition stands alone at its own indentation, and its offset there."""
+    head = b"if 1:\n" + indent if indent else b""
+    return head + text + b"\n", len(head)
+
+
+def _only(wrapped: bytes, offset: int) -> Definition | None:
+    """Return the definition that starts at `offset`."""
+    node: Node | None = parse(wrapped).root_node
+    while node is not None and not (node.start_byte == offset and node.type.endswith("_definition")):
+        node = next((child for child in node.named_children if child.start_byte <= offset < child.end_byte), None)
+    return None if node is None else definition_of(node)
+
+
+def _hashes(definition: Definition) -> TokenHashes:
+    """Hash the token sequence three times: as it is, and with the own name replaced once and everywhere."""
+    name = definition.function.child_by_field_name("name")
+    own = b"" if name is None or name.text is None else name.text
+    at = -1 if name is None else name.start_byte
+    tokens = list(_structured_tokens(definition))
+    exact = [text for _, text in tokens]
+    nameless = [b"\n?" if start == at else text for start, text in tokens]
+    everywhere = [b"\n?" if text == own else text for text in exact]
+    return TokenHashes(
+        _digest(b"\0".join(exact), b""), _digest(b"\0".join(nameless), b""), _digest(b"\0".join(everywhere), b"")
+    )
+
+
+def _structured_tokens(definition: Definition) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, text) of every token, and markers for statements and blocks, without comments and docstring.
+
+    Markers begin with a line feed, which no token does. Line ends inside strings are LF, as CPython reads them.
+    """
+    skip = definition.docstring.start_byte if definition.docstring is not None else -1
+    stack: list[Node | bytes] = [definition.node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, bytes):
+            yield -1, current
+            continue
+        kind = current.type
+        if kind in _NO_TOKEN or current.end_byte == current.start_byte:
+            continue
+        if kind == "string" or not current.child_count:
+            yield current.start_byte, (current.text or b"").replace(b"\r\n", b"\n")
+            continue
+        children = current.children
+        if kind == "block":
+            inside: list[Node | bytes] = [b"\n+"]
+            for child in children:
+                if child.is_named and child.type not in _NO_TOKEN:
+                    if child.start_byte == skip:
+                        continue
+                    inside.append(b"\n")
+                inside.append(child)
+            inside.append(b"\n-")
+            stack.extend(reversed(inside))
+        else:
+            if kind == "decorator":
+                yield -1, b"\n"
+            stack.extend(reversed(children))
