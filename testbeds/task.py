@@ -1,0 +1,83 @@
+"""What the testbeds share: their inputs, the rules for generation tasks, and how a row gets its own columns."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from features.docstrings import is_trivial_body, is_valid_docstring
+from miners.syntax import Definition, only_definition
+from schemas.errors import DataError
+from schemas.records import DataPoint
+
+Row = TypeVar("Row", bound=DataPoint)
+Diffs = Mapping[tuple[str, str, str], str]
+
+_POINT_FIELDS = tuple(item.name for item in fields(DataPoint))
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a testbed may look at besides the data point."""
+
+    diffs: Diffs
+    """Unified diff of a changed file, by (repo, commit_id, path)."""
+    seed: int
+    """Seed of the cuts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Testbed:
+    """A testbed: how a data point becomes one of its rows."""
+
+    row_type: type[DataPoint]
+    """Type of the rows."""
+    make_row: Callable[[DataPoint, Inputs], DataPoint]
+    """Returns the row or raises DataError with the reason why the point has none."""
+    sampled: bool = True
+    """Sampled to the configured size; False keeps every row."""
+
+
+def extend(point: DataPoint, row_type: type[Row], **columns: str | int) -> Row:
+    """Return the row that has the point's columns and the task's own."""
+    values: dict[str, Any] = {name: getattr(point, name) for name in _POINT_FIELDS}
+    return row_type(**values, **columns)
+
+
+def require_docstring(point: DataPoint) -> str:
+    """Return the point's docstring; DataError unless it is valid (more than 3 words)."""
+    if point.docstring is None:
+        raise DataError("no_docstring")
+    if not is_valid_docstring(point.docstring):
+        raise DataError("docstring_too_short", f"{len(point.docstring.split())} words, more than 3 are needed")
+    return point.docstring
+
+
+def require_generation(point: DataPoint) -> None:
+    """Raise DataError for points that are in no generation testbed.
+
+    These are test functions, code that is no Unicode text or has ERROR or MISSING nodes (its parts are not known
+    for sure), and bodies without meaning.
+    """
+    if point.is_test:
+        raise DataError("is_test")
+    if point.n_ast_errors or point.n_ast_missing:
+        raise DataError("syntax_errors", f"{point.n_ast_errors} ERROR and {point.n_ast_missing} MISSING nodes")
+    encode(point.code)
+    if is_trivial_body(point.code):
+        raise DataError("trivial_body")
+
+
+def encode(code: str) -> bytes:
+    """Return code as UTF-8; DataError when it has lone surrogates."""
+    try:
+        return code.encode()
+    except UnicodeEncodeError as error:
+        raise DataError("not_unicode", f"lone surrogate at character {error.start}") from None
+
+
+def require_definition(source: bytes) -> Definition:
+    """Return the parts of the definition that source consists of; DataError when it has none or a broken one."""
+    definition = only_definition(source)
+    if definition is None or definition.node.has_error:
+        raise DataError("syntax_errors", "the code does not parse as one definition")
+    return definition
