@@ -79,7 +79,7 @@ def definition_of(node: Node) -> Definition | None:
     colon = next((child for child in reversed(function.children) if child.type == ":"), None)
     if body is None or colon is None or body.type != "block":
         return None
-    statements = [child for child in body.named_children if child.type != "comment"]
+    statements = [child for child in body.named_children if child.type not in ("comment", "line_continuation")]
     docstring = statements[0] if statements and docstring_value(statements[0]) is not None else None
     rest = tuple(statements[1:] if docstring is not None else statements)
     return Definition(node, function, body, colon.end_byte, docstring, rest)
