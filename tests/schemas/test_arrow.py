@@ -18,7 +18,7 @@ def test_schema_names_types_and_nullability_follow_the_fields() -> None:
     assert [(column.name, str(column.type), column.nullable) for column in schema] == [
         ("repo", "string", False),
         ("commit_id", "string", False),
-        ("parent_ids", "list<item: string>", False),
+        ("parent_ids", "list<element: string>", False),
         ("author_date", "timestamp[us, tz=UTC]", False),
         ("committer_date", "timestamp[us, tz=UTC]", False),
         ("commit_message", "string", False),
