@@ -269,6 +269,14 @@ class DataPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueRow:
+    """A data point that deduplication kept (table `unique_rows`)."""
+
+    row_id: str
+    """Row id of the data point."""
+
+
+@dataclass(frozen=True, slots=True)
 class DuplicatePair:
     """Two rows at or above the threshold (table `duplicates`)."""
 

@@ -1,0 +1,133 @@
+"""The command `postquem`: thin over the recipe. Imports Prefect only when it runs something under it.
+
+Exit codes: 0 done, 1 the job failed (what is finished is kept), 2 configuration or usage, 130 interrupted.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+
+from schemas.errors import ConfigError, PipelineError
+
+EXIT_FAILED = 1
+EXIT_CONFIG = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+_STAGE_HELP = {
+    "mine": "Clone or fetch the repositories and mine their methods.",
+    "features": "Mine, then compute the features of the brand-new methods.",
+    "dedup": "Mine, compute features, then remove exact and near duplicates.",
+    "testbeds": "Do everything up to the testbeds' tables, but write no release.",
+    "release": "Do what is not done yet and write the release, without Prefect.",
+}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="postquem", message="postquem %(version)s")
+def cli() -> None:
+    """Build code-model benchmarks from code that is provably younger than a training cutoff."""
+
+
+def _options(command: click.Command) -> click.Command:
+    """Add the options every command has."""
+    for option in (
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the summary as JSON on standard output."),
+        click.Option(["--workers"], type=click.IntRange(min=1), help="Processes at work; default: one per core."),
+        click.Option(
+            ["--workspace"], type=click.Path(path_type=Path), default=Path("data"), show_default=True,
+            help="Folder for clones, tables and releases.",
+        ),
+        click.Option(
+            ["--config"], type=click.Path(path_type=Path), default=Path("configs/quickstart.toml"), show_default=True,
+            help="Configuration file.",
+        ),
+    ):  # fmt: skip
+        command.params.insert(0, option)
+    return command
+
+
+@cli.command()
+@click.option("--no-prefect", is_flag=True, help="Carry out the same steps without Prefect.")
+def build(config: Path, workspace: Path, workers: int | None, as_json: bool, no_prefect: bool) -> None:
+    """Repositories in, loadable testbeds out: the whole job, as a Prefect flow."""
+    _carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=not no_prefect)
+
+
+_options(build)
+
+
+def _add_stage(name: str, text: str) -> None:
+    def run_stage(config: Path, workspace: Path, workers: int | None, as_json: bool) -> None:
+        _carry_out(config, workspace, workers, as_json=as_json, until=name, prefect=False)
+
+    cli.add_command(_options(click.command(name, help=text)(run_stage)))
+
+
+for _name, _text in _STAGE_HELP.items():
+    _add_stage(_name, _text)
+
+
+@cli.command()
+def status(config: Path, workspace: Path, workers: int | None, as_json: bool) -> None:
+    """Show what is done in the workspace; changes nothing."""
+    from flows.status import print_status
+
+    print_status(config, workspace, as_json=as_json)
+
+
+_options(status)
+
+
+def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:
+    """Run the recipe and print its summary."""
+    from flows.summary import as_json as summary_as_json
+    from flows.summary import print_summary
+
+    started = time.monotonic()
+    if prefect:
+        from flows.prefect_settings import isolate_prefect
+
+        isolate_prefect(workspace)
+        from flows.build_testbeds import build_testbeds
+
+        result = build_testbeds(config, workspace, workers, quiet=as_json)
+    else:
+        from flows.recipe import build as build_recipe
+        from flows.run import open_run
+        from flows.steppers import PlainStepper
+
+        with open_run(config, workspace, workers, quiet=as_json) as run:
+            result = build_recipe(run, PlainStepper(), until)
+    seconds = time.monotonic() - started
+    if as_json:
+        click.echo(json.dumps(summary_as_json(result, seconds), indent=2))
+    else:
+        print_summary(Console(), result, workspace.resolve(), seconds)
+
+
+def main() -> NoReturn:
+    """Run the command; print an error in one paragraph instead of a traceback, and say what to do."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ConfigError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(EXIT_CONFIG)
+    except PipelineError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(EXIT_FAILED)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted. What is finished is kept; run the same command again to go on.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Worker processes for CPU-heavy work: one forkserver pool per run that survives the death of a worker."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import ParamSpec, TypeVar
+
+from schemas.errors import PipelineError, TransientError
+
+P = ParamSpec("P")
+Out = TypeVar("Out")
+
+# How often a worker looks whether the run that it belongs to still lives, in seconds.
+_WATCH_SECONDS = 1.0
+
+
+class WorkerPool:
+    """Runs functions in worker processes; thread-safe."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._lock = threading.Lock()
+        self._executor: ProcessPoolExecutor | None = None
+        self._closed = False
+
+    def run(self, function: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> Out:
+        """Return function(*args) computed in a worker; TransientError when the worker died (retry helps)."""
+        executor = self._current()
+        try:
+            return executor.submit(function, *args, **kwargs).result()
+        except (BrokenProcessPool, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not isinstance(error, BrokenProcessPool) and not self._closed:
+                raise
+            self._discard(executor)
+            if self._closed:
+                raise PipelineError("the run was stopped") from None
+            raise TransientError(
+                "a worker process died; if it happens again, memory may be short: use fewer --workers"
+            ) from None
+
+    def close(self) -> None:
+        """Stop all workers at once; everything they had finished is on disk."""
+        with self._lock:
+            self._closed = True
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.kill()
+
+    def _current(self) -> ProcessPoolExecutor:
+        with self._lock:
+            if self._closed:
+                raise PipelineError("the run was stopped")
+            if self._executor is None:
+                context = multiprocessing.get_context("forkserver")
+                context.set_forkserver_preload(["flows.work"])
+                self._executor = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start_worker)
+            return self._executor
+
+    def _discard(self, broken: ProcessPoolExecutor) -> None:
+        with self._lock:
+            if self._executor is broken:
+                self._executor = None
+        broken.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent is gone (kill -9 reaches only one process)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_WATCH_SECONDS)
+    os._exit(1)

@@ -1,0 +1,63 @@
+"""The steps of a recipe as Prefect tasks: one task per repository and stage, retried by error type."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture
+
+from flows.run import Run
+from flows.steppers import RETRIES, all_or_error
+from schemas.errors import PipelineError, TransientError
+
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
+
+def _is_transient(task: Any, run: Any, state: State[Any]) -> bool:  # noqa: ANN401 - Prefect's own signature
+    """Retry only what a retry can mend."""
+    try:
+        state.result()
+    except TransientError:
+        return True
+    except Exception:  # noqa: BLE001 - any other failure of the task is final
+        return False
+    return False
+
+
+class PrefectStepper:
+    """Submits every item to the running flow's task runner."""
+
+    def each(
+        self, stage: str, step: Callable[[Run, Item], Out], run: Run, items: Sequence[Item], name: Callable[[Item], str]
+    ) -> list[Out]:
+        """See `flows.steppers.Stepper.each`."""
+        # State is on disk, in our own ledger: Prefect's result cache would neither resume faster nor see a lost file.
+        futures = [
+            task(
+                # The item is bound here: task parameters would be serialised and shown in Prefect's UI.
+                lambda item=item: step(run, item),
+                name=stage,
+                task_run_name=f"{stage} {name(item)}".replace("{", "(").replace("}", ")"),
+                retries=RETRIES,
+                retry_condition_fn=_is_transient,
+                cache_policy=NO_CACHE,
+                persist_result=False,
+            ).submit()
+            for item in items
+        ]
+        try:
+            return all_or_error(stage, [_outcome(future) for future in futures], [name(item) for item in items])
+        except BaseException:  # Ctrl-C included: nobody may go on waiting for a worker
+            run.pool.close()
+            raise
+
+
+def _outcome(future: PrefectFuture[Out]) -> Out | PipelineError:
+    """Wait for a task; return what it returned or the error that we raise on purpose; raise anything else."""
+    try:
+        return future.result()
+    except PipelineError as error:
+        return error

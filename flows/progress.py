@@ -1,0 +1,55 @@
+"""What the terminal shows while a run goes on: a line per finished item, a spinner per running one (stderr)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from schemas.records import StageReport
+
+
+class RunProgress:
+    """Shows the items of a run; thread-safe as rich's Progress is."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._progress = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=self.console, transient=True
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._progress.stop()
+
+    @contextmanager
+    def running(self, stage: str, item: str) -> Iterator[None]:
+        """Show a spinner with the elapsed time while the block runs."""
+        task = self._progress.add_task(f"{stage}: {item}", total=None)
+        try:
+            yield
+        finally:
+            self._progress.remove_task(task)
+
+    def finished(self, stage: str, item: str, reports: list[StageReport], *, reused: bool) -> None:
+        """Print one line about a finished item."""
+        last = reports[-1] if reports else None
+        rows = f"{last.rows_in:,} rows in, {last.rows_out:,} out" if last else "done"
+        suffix = "up to date" if reused else _seconds(reports)
+        self.console.print(f"{stage:>9}  {item}: {rows} ({suffix})", markup=False)
+
+    def note(self, text: str) -> None:
+        """Print one line."""
+        self.console.print(text, markup=False)
+
+
+def _seconds(reports: list[StageReport]) -> str:
+    """Return the time from the first start to the last end."""
+    starts = [report.started_at for report in reports if report.started_at]
+    ends = [report.finished_at for report in reports if report.finished_at]
+    return f"{(max(ends) - min(starts)).total_seconds():.1f} s" if starts and ends else "done"

@@ -1,0 +1,101 @@
+"""One run: its configuration, workspace, worker processes and clock, resolved once at the edge."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+
+from flows.pool import WorkerPool
+from flows.progress import RunProgress
+from schemas.config import Config, load_config
+from warehouse.ledger import Ledger
+from warehouse.lock import Workspace, lock_workspace, open_workspace
+
+_ROOT = Path(__file__).resolve().parent.parent
+# Libraries whose version can change what a stage computes; a new version makes its results stale.
+_STAGE_LIBRARIES = {
+    "mine": ("tree-sitter", "tree-sitter-python", "identify"),
+    "features": ("tree-sitter", "tree-sitter-python", "py3langid"),
+    "dedup": ("tree-sitter", "tree-sitter-python", "tokenizers", "scipy", "numpy"),
+    "testbeds": ("tree-sitter", "tree-sitter-python"),
+}
+_STAGE_PACKAGES = {
+    "mine": ("schemas", "miners"),
+    "features": ("schemas", "miners", "features"),
+    "dedup": ("schemas", "miners", "features", "dedup"),
+    "testbeds": ("schemas", "miners", "features", "testbeds"),
+}
+_ALL_PACKAGES = ("schemas", "miners", "features", "dedup", "testbeds", "warehouse", "publishing")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything the steps of one run share."""
+
+    config: Config
+    """The resolved configuration."""
+    base: Path
+    """Folder of the configuration file; relative locations start here."""
+    workspace: Workspace
+    """Where everything is kept."""
+    ledger: Ledger
+    """What is done."""
+    pool: WorkerPool
+    """Worker processes."""
+    progress: RunProgress
+    """The terminal."""
+    now: datetime
+    """Time of the run, UTC: later dates are in the future."""
+
+    @property
+    def workers(self) -> int:
+        """Return the number of items worked on at a time."""
+        return self.pool.workers
+
+
+@contextmanager
+def open_run(
+    config_path: Path, workspace_path: Path, workers: int | None = None, *, quiet: bool = False
+) -> Iterator[Run]:
+    """Read the configuration, lock the workspace, remove what a killed run left, start the pool; ConfigError says why not."""
+    config = load_config(config_path)
+    workspace = open_workspace(workspace_path)
+    with lock_workspace(workspace):
+        ledger = Ledger(workspace.tables)
+        ledger.sweep()
+        pool = WorkerPool(workers or os.cpu_count() or 1)
+        try:
+            with RunProgress(quiet=quiet) as progress:
+                base = config_path.resolve().parent
+                yield Run(config, base, workspace, ledger, pool, progress, datetime.now(UTC))
+        finally:
+            pool.close()
+
+
+def stage_version(stage: str) -> str:
+    """Return what computes a stage: digest of its sources, versions of its libraries and of Python."""
+    libraries = [f"{name} {version(name)}" for name in _STAGE_LIBRARIES[stage]]
+    return "; ".join([_digest_sources(_STAGE_PACKAGES[stage]), *libraries, f"python {python_version()}"])
+
+
+def code_version() -> str:
+    """Return the version of Postquem with the digest of its sources, such as 0.1.0+3f2a9c1b."""
+    return f"{version('postquem')}+{_digest_sources(_ALL_PACKAGES)[:8]}"
+
+
+@cache
+def _digest_sources(packages: Sequence[str]) -> str:
+    """Return the sha256 of the packages' source and data files; a changed helper makes results stale."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for path in sorted((_ROOT / package).rglob("*")):
+            if path.suffix in (".py", ".json"):
+                digest.update(f"{path.relative_to(_ROOT).as_posix()}\0".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
