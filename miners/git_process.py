@@ -30,14 +30,20 @@ _PASSED_THROUGH = (
     "NO_PROXY",
 )
 
-# Command-line settings outrank those of the repository's own config file.
-SETTINGS = (
-    "-c", "core.hooksPath=/dev/null",
-    "-c", "core.quotePath=false",
-    "-c", "core.fsmonitor=false",
+# Given through the environment as command-line settings, which outrank those of a repository's own config file.
+_SETTINGS = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.quotePath", "false"),
+    ("core.fsmonitor", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("credential.helper", ""),
     # git 2.43 to 2.45 reads a bare repository's .gitattributes from HEAD; a name that does not resolve stops that.
-    "-c", "attr.tree=refs/postquem/no-attributes",
-)  # fmt: skip
+    ("attr.tree", "refs/postquem/no-attributes"),
+    # A server that sends less than 1 kB/s for a minute is taken for dead.
+    ("http.lowSpeedLimit", "1000"),
+    ("http.lowSpeedTime", "60"),
+)
 
 # SHA-1 or SHA-256 object ids in full.
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -47,31 +53,38 @@ _STDERR_LINES = 5
 def git_environment() -> dict[str, str]:
     """Return the whole environment of every git process: no user configuration, prompts, hooks, or odd protocols."""
     kept = {name: os.environ[name] for name in _PASSED_THROUGH if name in os.environ}
-    return kept | {
-        "PATH": kept.get("PATH", os.defpath),
-        "HOME": "/dev/null",
-        "XDG_CONFIG_HOME": "/dev/null",
-        "LC_ALL": "C",
-        "LANGUAGE": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": str(_GITCONFIG),
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "SSH_ASKPASS": "true",
-        "GIT_SSH_COMMAND": "false",
-        "GIT_ALLOW_PROTOCOL": "https:file",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TEMPLATE_DIR": "",
-    }
+    settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
+    for index, (key, value) in enumerate(_SETTINGS):
+        settings |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
+    return (
+        kept
+        | settings
+        | {
+            "PATH": kept.get("PATH", os.defpath),
+            "HOME": "/dev/null",
+            "XDG_CONFIG_HOME": "/dev/null",
+            "LC_ALL": "C",
+            "LANGUAGE": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": str(_GITCONFIG),
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "true",
+            "SSH_ASKPASS": "true",
+            "GIT_SSH_COMMAND": "false",
+            "GIT_ALLOW_PROTOCOL": "https:file",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TEMPLATE_DIR": "",
+        }
+    )
 
 
 def git_command(git_dir: Path | None, *args: str | bytes) -> list[str | bytes]:
     """Return the argument list of a git call; without a `git_dir` the call works on no repository."""
     where = [] if git_dir is None else [f"--git-dir={git_dir}"]
-    return ["git", *SETTINGS, *where, *args]
+    return ["git", *where, *args]
 
 
 def run_git(git_dir: Path | None, *args: str | bytes, input: bytes | None = None) -> bytes:
