@@ -1,0 +1,97 @@
+"""Source text: a blob's contents as Python reads them (PEP 263), with byte offsets that lead back to the blob."""
+
+import codecs
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+
+from miners.git_process import ObjectReader
+from schemas.errors import DataError
+
+# First line of every pointer file: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+_LFS = b"version https://git-lfs.github.com/spec/v1\n"
+_NEWLINE = re.compile(rb"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A Python file's contents."""
+
+    blob_id: str
+    """Its blob."""
+    raw: bytes
+    """The blob's bytes."""
+    utf8: bytes
+    """The same text in UTF-8, what is parsed; equal to `raw` for UTF-8 files, byte order mark included."""
+    encoding: str
+    """The encoding's name as `tokenize.detect_encoding` gives it, such as `utf-8`, `utf-8-sig`, `iso-8859-1`."""
+
+    def raw_offset(self, utf8_offset: int) -> int:
+        """Return the offset in the blob of an offset in `utf8` (a character's first byte, or the end)."""
+        if self.raw == self.utf8:
+            return utf8_offset
+        n_characters = len(self.utf8[:utf8_offset].decode("utf-8"))
+        return _bytes_of(self.raw, self.encoding, n_characters)
+
+
+def load_source(reader: ObjectReader, blob_id: str, max_bytes: int) -> SourceFile:
+    """Read a blob as Python source.
+
+    Raises DataError `blob_missing`, `object_corrupt`, `file_too_large` (checked before reading) or as
+    `decode_source` does.
+    """
+    try:
+        size = reader.size(blob_id)
+        if size > max_bytes:
+            raise DataError("file_too_large", f"{size} bytes, the limit is {max_bytes}")
+        kind, raw = reader.read(blob_id)
+    except DataError as error:
+        if error.reason == "object_missing":
+            raise DataError("blob_missing", error.detail) from None
+        raise
+    if kind != "blob":
+        raise DataError("object_corrupt", f"{blob_id} is a {kind}, not a blob")
+    return decode_source(blob_id, raw)
+
+
+def decode_source(blob_id: str, raw: bytes) -> SourceFile:
+    """Decode a blob as CPython decodes a file: byte order mark, then coding cookie, then UTF-8.
+
+    Raises DataError `lfs_pointer`, `binary` (it holds a NUL byte, which no Python source may) or `undecodable`.
+    """
+    if raw.startswith(_LFS):
+        raise DataError("lfs_pointer", "the contents are in Git LFS, not in the repository")
+    if b"\0" in raw:
+        raise DataError("binary", "the file holds a NUL byte")
+    try:
+        encoding = _encoding(raw)
+        text = raw.decode("utf-8" if encoding == "utf-8-sig" else encoding)
+        utf8 = raw if encoding in ("utf-8", "utf-8-sig") else text.encode("utf-8")
+    except (SyntaxError, LookupError, ValueError) as error:
+        raise DataError("undecodable", str(error)) from None
+    return SourceFile(blob_id, raw, utf8, encoding)
+
+
+def _encoding(raw: bytes) -> str:
+    """Return the encoding that PEP 263 gives the file; CR alone ends a line too, as in CPython's tokenizer."""
+    first, _, rest = _split_line(raw)
+    second = _split_line(rest)[0]
+    # Only the first two lines may hold the cookie; the other ones are checked when the whole file is decoded.
+    return tokenize.detect_encoding(io.BytesIO(first + b"\n" + second + b"\n").readline)[0]
+
+
+def _split_line(data: bytes) -> tuple[bytes, bytes, bytes]:
+    found = _NEWLINE.search(data)
+    return (data[: found.start()], found.group(), data[found.end() :]) if found else (data, b"", b"")
+
+
+def _bytes_of(raw: bytes, encoding: str, n_characters: int) -> int:
+    """Return how many bytes of `raw` the first characters take, whatever the encoding (shift states included)."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    count = 0
+    for offset in range(len(raw)):
+        if count >= n_characters:
+            return offset
+        count += len(decoder.decode(raw[offset : offset + 1]))
+    return len(raw)
