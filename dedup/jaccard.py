@@ -1,0 +1,138 @@
+"""Jaccard similarity of token sets, decided with integers only.
+
+Jaccard similarity of two sets is |intersection| / |union| (Jaccard 1901; Broder 1997 for near-duplicate texts).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from schemas.errors import ConfigError
+
+Ints = npt.NDArray[np.integer[Any]]
+
+# Products of a denominator and a set size stay below 2**63: sizes are at most the vocabulary's (2**13) or any 2**31.
+_MAX_DENOMINATOR = 10**9
+_CHUNK_TOKENS = 4_000_000  # token ids gathered at once while pairs are verified: about 100 MB
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSets:
+    """Sets of token ids in one array: set i is `ids[offsets[i]:offsets[i + 1]]`, ascending, without repetition."""
+
+    offsets: npt.NDArray[np.int64]
+    """Start of each set, shape (n_sets + 1,)."""
+    ids: npt.NDArray[np.int32]
+    """Token ids of all sets."""
+    vocab_size: int
+    """All ids are below it."""
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return the number of distinct ids of each set."""
+        return np.diff(self.offsets)
+
+    def take(self, positions: npt.NDArray[np.int64]) -> "TokenSets":
+        """Return the sets at the given positions, in their order."""
+        rows = self.matrix()[positions]
+        return TokenSets(rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False), self.vocab_size)
+
+    def matrix(self) -> sparse.csr_array:
+        """Return the sets as the rows of a sparse 0/1 matrix of shape (n_sets, vocab_size)."""
+        ones = np.ones(len(self.ids), np.int32)
+        return sparse.csr_array((ones, self.ids, self.offsets), shape=(len(self.offsets) - 1, self.vocab_size))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of sets with what they have in common; three arrays of one shape."""
+
+    left: npt.NDArray[np.int64]
+    """Position of the one set."""
+    right: npt.NDArray[np.int64]
+    """Position of the other set, greater than left."""
+    common: npt.NDArray[np.int64]
+    """Size of the intersection."""
+
+
+def token_sets(sequences: Sequence[npt.NDArray[np.int32]], vocab_size: int) -> TokenSets:
+    """Return the set of ids of each token sequence."""
+    distinct = [np.unique(sequence) for sequence in sequences]
+    offsets = np.zeros(len(distinct) + 1, np.int64)
+    np.cumsum([len(ids) for ids in distinct], out=offsets[1:])
+    ids = np.concatenate(distinct) if distinct else np.zeros(0, np.int32)
+    return TokenSets(offsets, ids.astype(np.int32, copy=False), vocab_size)
+
+
+def join_sets(parts: Iterable[TokenSets], vocab_size: int) -> TokenSets:
+    """Return the sets of all parts, one part behind the other."""
+    listed = list(parts)
+    sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in listed)])
+    ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in listed)])
+    return TokenSets(np.cumsum(sizes), ids, vocab_size)
+
+
+def exact_threshold(threshold: float) -> Fraction:
+    """Return the decimal number that was written as a float, so that 0.7 means 7/10.
+
+    Raise ConfigError when it is not in (0, 1] or has more than nine decimals.
+    """
+    ratio = Fraction(repr(float(threshold))) if np.isfinite(threshold) else Fraction(0)
+    if not 0 < ratio <= 1:
+        raise ConfigError(f"dedup.threshold must be above 0 and at most 1, not {threshold!r}")
+    if ratio.denominator > _MAX_DENOMINATOR:
+        raise ConfigError(f"dedup.threshold must have at most nine decimals, not {threshold!r}")
+    return ratio
+
+
+def similarity(common: int, size_a: int, size_b: int) -> float:
+    """Return the Jaccard similarity as the nearest float; two empty sets are equal: 1.0."""
+    union = size_a + size_b - common
+    return common / union if union else 1.0
+
+
+def verify(sets: TokenSets, left: Ints, right: Ints, threshold: Fraction) -> Iterator[Pairs]:
+    """Yield, in chunks of bounded memory, the given pairs whose Jaccard similarity is at least the threshold."""
+    for pairs in count_common(sets, left, right):
+        passed = reaches(pairs.common, sets.sizes[pairs.left] + sets.sizes[pairs.right], threshold)
+        yield Pairs(pairs.left[passed], pairs.right[passed], pairs.common[passed])
+
+
+def reaches(common: Ints, total: Ints, threshold: Fraction) -> npt.NDArray[np.bool_]:
+    """Return whether common / (total - common) >= threshold, total being the sum of both sizes; no division."""
+    passed: npt.NDArray[np.bool_] = common * threshold.denominator >= threshold.numerator * (total - common)
+    return passed
+
+
+def count_common(sets: TokenSets, left: Ints, right: Ints) -> Iterator[Pairs]:
+    """Yield the pairs in order with the sizes of their intersections, in chunks of bounded memory."""
+    matrix = sets.matrix()
+    for chunk in _chunks(sets.sizes[left] + sets.sizes[right]):
+        a, b = left[chunk].astype(np.int64), right[chunk].astype(np.int64)
+        common = np.asarray(matrix[a].multiply(matrix[b]).sum(axis=1), dtype=np.int64).ravel()
+        yield Pairs(a, b, common)
+
+
+def join_pairs(blocks: Iterable[Pairs]) -> Pairs:
+    """Return blocks of pairs as one."""
+    columns = [(block.left, block.right, block.common) for block in blocks]
+    if not columns:
+        return Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    left, right, common = zip(*columns, strict=True)
+    return Pairs(np.concatenate(left), np.concatenate(right), np.concatenate(common))
+
+
+def _chunks(weights: npt.NDArray[np.int64]) -> Iterator[slice]:
+    """Yield consecutive slices whose weights add up to about `_CHUNK_TOKENS` or which hold one element."""
+    if not len(weights):
+        return
+    groups = np.cumsum(weights) // _CHUNK_TOKENS
+    bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(weights)]
+    for start, stop in pairwise(bounds):
+        yield slice(start, stop)

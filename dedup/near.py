@@ -1,0 +1,75 @@
+"""Near duplicates among token sets: the exact set-similarity join, clusters, and the evidence for each removal."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.candidates import iter_candidates
+from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs
+from dedup.jaccard import Pairs, TokenSets, count_common, join_pairs, reaches, similarity, verify
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Why one set does not stay; positions of sets are their keeper order."""
+
+    position: int
+    """The set that goes."""
+    keeper: int
+    """The set that stays in its place."""
+    jaccard: float
+    """Similarity of the two."""
+    partner: int
+    """The most similar set in its cluster."""
+    partner_jaccard: float
+    """Similarity to that one, at or above the threshold."""
+    direct: bool
+    """The keeper itself is at or above the threshold; otherwise a chain of pairs leads to it."""
+
+
+def find_near_duplicates(
+    sets: TokenSets, threshold: Fraction, min_distinct: int, max_listed: int = MAX_LISTED_CLUSTER
+) -> NearDuplicates:
+    """Return pairs and clusters of all sets with at least `min_distinct` ids and similarity at or above the threshold.
+
+    Sets are given in keeper order. Recall is 1 by construction (`dedup.candidates`), precision by verification.
+    """
+    compared = np.flatnonzero(sets.sizes >= max(min_distinct, 1))
+    blocks = (
+        pairs
+        for left, right in iter_candidates(sets.take(compared), threshold)
+        for pairs in verify(sets, compared[left], compared[right], threshold)
+    )
+    return group_pairs(sets.sizes, blocks, max_listed)
+
+
+def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction) -> list[Removal]:
+    """Return the evidence for each set that is not its cluster's keeper, in order of position."""
+    gone = np.flatnonzero(near.keeper != np.arange(len(near.keeper)))
+    keeper, partner = near.keeper[gone], near.partner[gone]
+    to_keeper, to_partner = _similarities(sets, gone, keeper), _similarities(sets, gone, partner)
+    common = join_pairs(count_common(sets, gone, keeper)).common
+    direct = reaches(common, sets.sizes[gone] + sets.sizes[keeper], threshold)
+    columns = (gone.tolist(), keeper.tolist(), to_keeper, partner.tolist(), to_partner, direct.tolist())
+    return [Removal(*values) for values in zip(*columns, strict=True)]
+
+
+def list_pairs(sets: TokenSets, near: NearDuplicates, removals: list[Removal]) -> list[tuple[int, int, float]]:
+    """Return the pairs to record with their similarity, ascending: those of small clusters, and every removal's."""
+    listed = set(zip(near.pairs.left.tolist(), near.pairs.right.tolist(), strict=True))
+    for removal in removals:
+        others = [removal.partner, removal.keeper] if removal.direct else [removal.partner]
+        listed.update((min(removal.position, other), max(removal.position, other)) for other in others)
+    ordered = sorted(listed)
+    left, right = (np.array(side, np.int64) for side in (zip(*ordered, strict=True) if ordered else ((), ())))
+    return [(a, b, jaccard) for (a, b), jaccard in zip(ordered, _similarities(sets, left, right), strict=True)]
+
+
+def _similarities(sets: TokenSets, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> list[float]:
+    """Return the similarity of each pair of positions."""
+    pairs: Pairs = join_pairs(count_common(sets, left, right))
+    sizes = sets.sizes
+    columns = (pairs.common.tolist(), sizes[left].tolist(), sizes[right].tolist())
+    return [similarity(*counts) for counts in zip(*columns, strict=True)]

@@ -1,0 +1,117 @@
+"""The duplicate search as a whole: exact duplicates first, then near ones, over all repositories at once."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dedup.exact import STAGE as EXACT_STAGE
+from dedup.exact import ExactResult, drop_exact_duplicates
+from dedup.jaccard import TokenSets, exact_threshold, join_sets, token_sets
+from dedup.near import Removal, explain_removals, find_near_duplicates, list_pairs
+from dedup.rows import DedupRow
+from dedup.tokens import BpeTokenizer, load_tokenizer
+from schemas.config import DedupConfig
+from schemas.records import DuplicateCluster, DuplicatePair, Exclusion, StageReport, count_reasons
+
+NEAR_STAGE = "dedup_near"
+_ENCODED_TEXTS = 10_000  # texts whose token sequences are in memory at once; their sets are kept
+
+
+@dataclass(frozen=True, slots=True)
+class DedupResult:
+    """What stays, what goes and why. Every list has a total order that does not depend on the order of rows."""
+
+    kept_ids: list[str]
+    """Row ids that go on, sorted."""
+    excluded: list[Exclusion]
+    """Every other row (`exact_duplicate`, `near_duplicate`, `lone_surrogate`): by stage, then row id."""
+    pairs: list[DuplicatePair]
+    """Every removed exact duplicate with the equal row it goes back to, and every near pair among the rows that
+    differ, sorted by the two row ids. In a cluster of more than `clusters.MAX_LISTED_CLUSTER` differing rows only
+    near pairs that prove a removal: a row with its keeper, if at the threshold, and with its most similar row."""
+    clusters: list[DuplicateCluster]
+    """Connected components of pairs, sorted by keeper."""
+    reports: tuple[StageReport, StageReport]
+    """Accounts of the stages `dedup_exact` and `dedup_near`; digest, version and times are the caller's."""
+    n_near_pairs: int
+    """Number of all near pairs, those of large clusters included."""
+
+
+def deduplicate(rows: Sequence[DedupRow], config: DedupConfig, tokenizer: BpeTokenizer | None = None) -> DedupResult:
+    """Remove exact and near duplicates (data contract, "Duplicates"); of each cluster one keeper stays.
+
+    Similarity is the Jaccard similarity of the sets of BPE token ids, the threshold is inclusive, and every pair is
+    decided with integers. Raise ConfigError for an unusable threshold, PipelineError for a row id given twice.
+    """
+    threshold = exact_threshold(config.threshold)
+    exact = drop_exact_duplicates(rows)
+    ids = [row.row_id for row in exact.rows]
+    sets = encode_sets([row.text for row in exact.rows], tokenizer or load_tokenizer())
+    near = find_near_duplicates(sets, threshold, config.min_distinct_tokens)
+    removals = explain_removals(sets, near, threshold)
+    final = {ids[position]: ids[keeper] for position, keeper in enumerate(near.keeper.tolist())}
+    kept = sorted(row_id for row_id, keeper in final.items() if row_id == keeper)
+    dropped_exact = _exact_exclusions(exact, {ids[item.position]: item for item in removals}, final)
+    dropped_near = _near_exclusions(ids, removals)
+    near_pairs = [
+        _pair(ids[left], ids[right], jaccard, exact=False, keeper=final[ids[left]])
+        for left, right, jaccard in list_pairs(sets, near, removals)
+    ]
+    exact_pairs = [_pair(gone, first, 1.0, exact=True, keeper=final[first]) for gone, first in exact.keeper_of.items()]
+    return DedupResult(
+        kept_ids=kept,
+        excluded=dropped_exact + dropped_near,
+        pairs=sorted(exact_pairs + near_pairs, key=lambda pair: (pair.row_id_a, pair.row_id_b)),
+        clusters=_clusters(exact.keeper_of, final),
+        reports=(
+            StageReport(EXACT_STAGE, "all", len(rows), len(ids), count_reasons(dropped_exact)),
+            StageReport(NEAR_STAGE, "all", len(ids), len(kept), count_reasons(dropped_near)),
+        ),
+        n_near_pairs=near.n_pairs,
+    )
+
+
+def encode_sets(texts: Sequence[str], tokenizer: BpeTokenizer) -> TokenSets:
+    """Return the set of token ids of each text; only the sets stay in memory."""
+    starts = range(0, len(texts), _ENCODED_TEXTS)
+    parts = (tokenizer.encode_batch(texts[start : start + _ENCODED_TEXTS]) for start in starts)
+    return join_sets((token_sets(part, tokenizer.vocab_size) for part in parts), tokenizer.vocab_size)
+
+
+def _exact_exclusions(
+    exact: ExactResult, removal_of: Mapping[str, Removal], final: Mapping[str, str]
+) -> list[Exclusion]:
+    """Return the exclusions of the exact stage, sorted by row id; the keeper named is one that stays to the end."""
+    excluded = list(exact.unusable)
+    for gone, first in exact.keeper_of.items():
+        detail = f"keeper={first} jaccard=1.0"
+        if first in removal_of:
+            detail = f"keeper={final[first]} jaccard={removal_of[first].jaccard} via={first} jaccard=1.0"
+        excluded.append(Exclusion(gone, EXACT_STAGE, "exact_duplicate", detail))
+    return sorted(excluded, key=lambda item: item.row_id)
+
+
+def _near_exclusions(ids: Sequence[str], removals: Sequence[Removal]) -> list[Exclusion]:
+    """Return the exclusions of the near stage, sorted by row id."""
+    excluded = []
+    for item in removals:
+        detail = f"keeper={ids[item.keeper]} jaccard={item.jaccard}"
+        if not item.direct:
+            detail += f" via={ids[item.partner]} jaccard={item.partner_jaccard}"
+        excluded.append(Exclusion(ids[item.position], NEAR_STAGE, "near_duplicate", detail))
+    return sorted(excluded, key=lambda item: item.row_id)
+
+
+def _pair(one: str, other: str, jaccard: float, *, exact: bool, keeper: str) -> DuplicatePair:
+    """Return a pair with its row ids in order."""
+    return DuplicatePair(min(one, other), max(one, other), jaccard, exact, keeper)
+
+
+def _clusters(keeper_of: Mapping[str, str], final: Mapping[str, str]) -> list[DuplicateCluster]:
+    """Return the clusters of two rows and more: rows that differ by their keeper, exact duplicates by their first."""
+    members = defaultdict(list)
+    for row_id, keeper in final.items():
+        members[keeper].append(row_id)
+    for gone, first in keeper_of.items():
+        members[final[first]].append(gone)
+    return [DuplicateCluster(keeper, tuple(sorted(ids))) for keeper, ids in sorted(members.items()) if len(ids) > 1]
