@@ -1,0 +1,84 @@
+"""The features step: methods in, data points out, with a reason for every method that does not become one."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from features.ast_counts import count_nodes
+from features.complexity import measure
+from features.docstrings import docstring_of, signature_of
+from features.language import identify_language
+from features.parsing import ParsedCode, accepted_by_cpython, parse_method
+from features.text import count_words
+from schemas.config import FeaturesConfig
+from schemas.errors import DataError
+from schemas.records import DataPoint, Exclusion, Kept, Method
+
+STAGE = "features"
+
+# Columns that a data point takes over from its method as they are.
+_CARRIED = tuple(
+    item.name for item in fields(DataPoint) if item.name in frozenset(other.name for other in fields(Method))
+)
+_carried_values = attrgetter(*_CARRIED)
+
+
+def compute_features(methods: Iterable[Method], config: FeaturesConfig) -> Kept[DataPoint]:
+    """Return a data point for every method that goes on, in input order, and an Exclusion for every other.
+
+    Reasons: `novelty_<class>` (detail: where the earlier definition is), `code_too_long`, `code_not_utf8`,
+    `no_definition`. Everything is computed on `method.code` parsed alone.
+    """
+    rows: list[DataPoint] = []
+    excluded: list[Exclusion] = []
+    for method in methods:
+        try:
+            rows.append(_data_point(method, _readable(method, config)))
+        except DataError as error:
+            excluded.append(Exclusion(method.row_id, STAGE, error.reason, error.detail))
+    return Kept(rows, excluded)
+
+
+def _readable(method: Method, config: FeaturesConfig) -> ParsedCode:
+    """Return the parsed code of a method that goes on; raise DataError with the reason why it does not."""
+    if method.novelty not in config.novelty:
+        where = (method.earlier_path, method.earlier_fun_name)
+        raise DataError(f"novelty_{method.novelty}", " ".join(part for part in where if part))
+    size = len(method.code.encode("utf-8", "surrogatepass"))
+    if size > config.max_code_bytes:
+        raise DataError("code_too_long", f"{size} bytes, at most {config.max_code_bytes}")
+    return parse_method(method.code)
+
+
+def _data_point(method: Method, parsed: ParsedCode) -> DataPoint:
+    """Return the data point of a method."""
+    carried: dict[str, Any] = dict(zip(_CARRIED, _carried_values(method), strict=True))
+    counts, landmarks = count_nodes(parsed.tree)
+    metrics = measure(parsed, landmarks)
+    words = count_words(method.code)
+    docstring = docstring_of(parsed)
+    doc_words = count_words(docstring or "")
+    doc_language = None if docstring is None else identify_language(docstring)
+    return DataPoint(
+        **carried,
+        docstring=docstring,
+        doc_language=None if doc_language is None else doc_language.code,
+        doc_language_confidence=None if doc_language is None else doc_language.confidence,
+        doc_n_words=doc_words.n_words,
+        doc_vocab_size=doc_words.vocab_size,
+        doc_n_whitespaces=doc_words.n_whitespaces,
+        signature=signature_of(parsed),
+        n_ast_errors=counts.n_ast_errors,
+        n_ast_missing=counts.n_ast_missing,
+        n_ast_levels=counts.n_ast_levels,
+        n_ast_nodes=counts.n_ast_nodes,
+        n_identifiers=counts.n_identifiers,
+        n_words=words.n_words,
+        vocab_size=words.vocab_size,
+        n_whitespaces=words.n_whitespaces,
+        token_count=metrics.token_count,
+        parses=accepted_by_cpython(method.code),
+        nloc=metrics.nloc,
+        complexity=metrics.complexity,
+    )

@@ -1,0 +1,80 @@
+"""Natural language of docstrings: py3langid over cleaned text, with a prior for English.
+
+Docstrings are short and full of code, where a general identifier errs: of 96 short English docstrings written for this
+choice it names 69 with all its languages, 78 with the ones below and 95 with the prior; of 73 in 13 other languages it
+names 73 without and 69 with the prior (those of two words that are near English: "Remove a linha.").
+tests/features/test_language.py repeats the count. lingua 2.1 (13 languages) had 54 of 58 where this has 58, in 96 MB.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+# ISO 639-1 codes of the languages that docstrings in public repositories are written in.
+LANGUAGES = (
+    "ar", "cs", "de", "el", "en", "es", "fa", "fr", "he", "hi", "id", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sv",
+    "tr", "uk", "vi", "zh",
+)  # fmt: skip
+
+# Prior odds of English against any other language; 4 and 8 did best of 1, 2, 4, 8, 16 on the sets above.
+ENGLISH_PRIOR = 4.0
+
+# Digits kept: products of single-precision numbers differ between machines behind them.
+CONFIDENCE_DIGITS = 4
+
+# Longer text adds time, not certainty.
+_MAX_CHARACTERS = 1_000
+
+_CODE = re.compile(
+    r"```[\s\S]*?(?:```|\Z)"  # fenced code
+    r"|``[^`\n]*``|`[^`\n]*`"  # code and references in reStructuredText and Markdown
+    r"|https?://\S+|\S+@\S+\.\w+"  # addresses
+    r"|^\s*(?:>>>|\.\.\.).*$"  # doctest
+    r"|^\s*[:@]\w+[^:\n]*:"  # :param name:
+    r"|^\s*(?i:args|arguments|parameters|params|returns?|raises?|yields?|examples?|notes?|attributes|todo)\s*:?\s*$"
+    r"|^\s*[-=~^]{3,}\s*$"  # underlines of headings
+    r"|[^\s_(){}\[\]<>=/\\|]*[_{}\[\]<>=/\\|][^\s,;。、，]*"  # words with code characters
+    r"|\w+\(\w*\)"  # calls
+    r"|\b[A-Za-z]\w*(?:\.\w+)+\b"  # dotted names
+    r"|\b[A-Z]?[a-z]+[A-Z]\w*\b"  # camel case
+    r"|\d+",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DocLanguage:
+    """A language and how sure the identifier is."""
+
+    code: str
+    """ISO 639-1."""
+    confidence: float
+    """Probability among LANGUAGES, 0 to 1, rounded to 4 digits."""
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    """Return the model that py3langid ships, restricted to LANGUAGES, with probabilities; loading takes 0.5 s."""
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(LANGUAGES)
+    return identifier
+
+
+def identify_language(docstring: str) -> DocLanguage | None:
+    """Return the language of a docstring; None when it has no letters to judge by."""
+    text = prose_of(docstring[:_MAX_CHARACTERS])
+    if not any(char.isalpha() for char in text):
+        return None
+    ranking = _identifier().rank(text)
+    weights = np.array([score * (ENGLISH_PRIOR if code == "en" else 1.0) for code, score in ranking])
+    best = int(weights.argmax())
+    return DocLanguage(ranking[best][0], round(float(weights[best] / weights.sum()), CONFIDENCE_DIGITS))
+
+
+def prose_of(docstring: str) -> str:
+    """Return the docstring without code, markup and addresses; the whole text when nothing else is left."""
+    prose = " ".join(_CODE.sub(" ", docstring).split())
+    return prose if any(char.isalpha() for char in prose) else docstring
