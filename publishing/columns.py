@@ -1,0 +1,37 @@
+"""What the columns mean: the docstring line under each field of the row types."""
+
+import ast
+import inspect
+from functools import cache
+from itertools import pairwise
+
+from schemas import records, tasks
+
+
+@cache
+def column_docs(row_type_name: str) -> dict[str, str]:
+    """Return the descriptions of a row type's columns, inherited ones first; empty for an unknown type."""
+    row_type = getattr(tasks, row_type_name, None) or getattr(records, row_type_name, None)
+    if not isinstance(row_type, type):
+        return {}
+    docs: dict[str, str] = {}
+    for ancestor in reversed(row_type.__mro__[:-1]):
+        docs |= _own_docs(ancestor)
+    return docs
+
+
+def _own_docs(row_type: type) -> dict[str, str]:
+    """Return the text of each string that follows an annotated field in the class's source."""
+    body = ast.parse(inspect.getsource(row_type)).body[0]
+    statements = body.body if isinstance(body, ast.ClassDef) else []
+    docs = {}
+    for field, text in pairwise(statements):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        ):
+            docs[field.target.id] = inspect.cleandoc(text.value.value)
+    return docs

@@ -1,0 +1,38 @@
+"""What a release is made of."""
+
+import platform
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from schemas.config import Config
+from schemas.records import RepositoryRecord, StageReport
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseInputs:
+    """Everything that goes into one release; times, paths and machine names are not among it."""
+
+    config: Config
+    """The resolved configuration; `config.release` names version, title and what may be overwritten."""
+    code_version: str
+    """Version of Postquem."""
+    tokenizer_sha256: str
+    """SHA-256 of the tokenizer file behind the Jaccard sets."""
+    grammar_version: str
+    """Name and version of the tree-sitter grammar behind the syntax columns."""
+    repositories: tuple[RepositoryRecord, ...]
+    """Mined repositories with their heads."""
+    tables: dict[str, pa.Table]
+    """Rows of each testbed by config name, in any order, with the schema of its row type."""
+    exclusions: pa.Table
+    """Every row left out by any stage, in any order, with the schema of `Exclusion`."""
+    funnel: tuple[StageReport, ...]
+    """Reports of all stages and partitions, in the order of the stages."""
+    python_version: str = field(default_factory=platform.python_version)
+    """CPython that judged `parses`."""
+
+    @property
+    def version(self) -> str:
+        """Return the release's version, which is its folder's name."""
+        return self.config.release.version

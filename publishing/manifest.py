@@ -1,0 +1,141 @@
+"""The manifest: what a release holds and what it was made from, the same bytes on every machine.
+
+No absolute path, credential, time of the run or name of a machine gets in.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pyarrow as pa
+
+from publishing.inputs import ReleaseInputs
+from schemas.arrow import SCHEMA_VERSION
+from schemas.config import Config, SourceConfig, digest_of
+from warehouse.reports import FunnelRow, combine_reports
+from warehouse.tables import FileEntry
+
+MANIFEST_NAME = "manifest.json"
+_WINDOWS_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Contents of `manifest.json`."""
+
+    name: str
+    """Title of the data set."""
+    version: str
+    """Version of the release."""
+    schema_version: str
+    """Version of the column schemas."""
+    code_version: str
+    """Version of Postquem."""
+    python_version: str
+    """CPython that judged `parses`."""
+    parquet_writer: str
+    """Library that wrote the Parquet files; another version may write other bytes for the same rows."""
+    grammar_version: str
+    """tree-sitter grammar behind the syntax columns."""
+    tokenizer_sha256: str
+    """SHA-256 of the tokenizer file."""
+    config_digest: str
+    """Digest of `config` below."""
+    seeds: dict[str, int]
+    """Seeds by their name in the configuration."""
+    config: dict[str, Any]
+    """Resolved configuration without `release.overwrite`; absolute local paths are reduced to a name."""
+    repositories: tuple[dict[str, str | int | None], ...]
+    """Repositories with host, branch and head, sorted by name."""
+    rows: dict[str, int]
+    """Rows of every config."""
+    files: tuple[FileEntry, ...]
+    """Every file but the manifest, sorted by path."""
+    funnel: tuple[FunnelRow, ...]
+    """What became of every row, by stage."""
+
+    def to_json(self) -> str:
+        """Return the file's text."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[FileEntry]) -> Manifest:
+    """Return the manifest of a release with these row counts and files."""
+    config = published_config(inputs.config)
+    repositories = sorted(inputs.repositories, key=lambda record: (record.repo, record.host, record.head))
+    return Manifest(
+        name=inputs.config.release.name,
+        version=inputs.version,
+        schema_version=SCHEMA_VERSION,
+        code_version=inputs.code_version,
+        python_version=inputs.python_version,
+        parquet_writer=f"pyarrow {pa.__version__}",
+        grammar_version=inputs.grammar_version,
+        tokenizer_sha256=inputs.tokenizer_sha256,
+        config_digest=digest_of(config),
+        seeds={"testbeds.seed": inputs.config.testbeds.seed},
+        config=config,
+        repositories=tuple(asdict(record) for record in repositories),
+        rows=rows,
+        files=tuple(sorted(files, key=lambda entry: entry.path)),
+        funnel=tuple(combine_reports(inputs.funnel)),
+    )
+
+
+def published_config(config: Config) -> dict[str, Any]:
+    """Return the configuration as JSON values, without what belongs to one machine or one run."""
+    plain: dict[str, Any] = _json_value(asdict(config))
+    del plain["release"]["overwrite"]  # tells how to write, not what
+    for source, values in zip(config.sources, plain["sources"], strict=True):
+        values["git"] = [public_location(location, source.repo) for location in source.git]
+        values["fast_import"] = [public_location(location, None) for location in source.fast_import]
+        values["web_url"] = None if source.web_url is None else _without_secrets(source.web_url)
+    return plain
+
+
+def public_location(location: str, repo: str | None) -> str:
+    """Return a source's location fit for publishing.
+
+    URLs lose user names, passwords, queries and fragments; absolute local paths and `file://` URLs become `repo` or
+    their last component; relative paths stay.
+    """
+    if "://" in location and not location.startswith("file://"):
+        return _without_secrets(location)
+    path = location.removeprefix("file://")
+    if path == location and not is_absolute(path):
+        return location
+    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".git")]
+    return repo or (parts[-1] if parts else "").removesuffix(".git") or "local"
+
+
+def is_absolute(path: str) -> bool:
+    """Tell whether a path names a place on one machine."""
+    return path.startswith(("/", "~", "\\")) or _WINDOWS_DRIVE.match(path) is not None
+
+
+def private_paths(sources: Sequence[SourceConfig]) -> Iterator[tuple[str, str]]:
+    """Yield the absolute local paths of the sources and their published names."""
+    for source in sources:
+        for location in (*source.git, *source.fast_import):
+            path = location.removeprefix("file://")
+            if is_absolute(path):
+                yield path, public_location(location, source.repo)
+
+
+def _without_secrets(url: str) -> str:
+    """Return a URL's scheme, host, port and path."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _json_value(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    if isinstance(value, dict):
+        return {key: _json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value]
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,71 @@
+"""Release tables as sorted Parquet shards."""
+
+import re
+from collections.abc import Iterable
+from math import ceil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.config import TESTBEDS
+from schemas.errors import PipelineError
+from warehouse.tables import FileEntry, write_table
+
+EXCLUSIONS = "exclusions"
+# Shards of about 256 MB: few enough for one commit to a hub, small enough to fetch one (design notes, "Storage").
+SHARD_BYTES = 256_000_000
+_FIXED_WIDTH_BYTES = 8
+_CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ROW_ORDER = ("repo", "committer_date", "commit_id", "path", "start_byte", "row_id")
+_EXCLUSION_ORDER = ("stage", "row_id", "reason", "detail")
+
+
+def config_order(names: Iterable[str]) -> list[str]:
+    """Return config names in the contract's order, unknown ones behind it by name, exclusions last."""
+    rank = {name: index for index, name in enumerate(TESTBEDS)}
+    return sorted(names, key=lambda name: (name == EXCLUSIONS, rank.get(name, len(rank)), name))
+
+
+def shard_pattern(config: str) -> str:
+    """Return the card's pattern of a config's files."""
+    return f"{config}/test-*.parquet"
+
+
+def write_shards(folder: Path, config: str, table: pa.Table) -> list[FileEntry]:
+    """Sort a config's rows by the total order and write its shards; paths in the entries start at `folder`.
+
+    Raises PipelineError for an impossible config name, a column of the order that is missing, or a row id that
+    occurs twice.
+    """
+    if not _CONFIG_NAME.fullmatch(config):
+        raise PipelineError(f"{config!r} cannot name a config: use lower-case letters, digits and _")
+    table = _sorted(config, table)
+    n_shards = max(1, ceil(_data_bytes(table) / SHARD_BYTES))
+    n_rows = ceil(table.num_rows / n_shards)
+    names = [f"test-{index:05d}-of-{n_shards:05d}.parquet" for index in range(n_shards)]
+    return [
+        write_table(folder / config / name, table.slice(index * n_rows, n_rows), folder)
+        for index, name in enumerate(names)
+    ]
+
+
+def _sorted(config: str, table: pa.Table) -> pa.Table:
+    order = _EXCLUSION_ORDER if config == EXCLUSIONS else _ROW_ORDER
+    missing = [name for name in order if name not in table.column_names]
+    if missing:
+        raise PipelineError(f"{config} has no column {', '.join(missing)}; please report this as a bug")
+    if config != EXCLUSIONS and pc.count_distinct(table["row_id"]).as_py() != table.num_rows:
+        raise PipelineError(f"{config} has a row id twice, so its rows have no order; please report this as a bug")
+    return table.sort_by([(name, "ascending") for name in order])
+
+
+def _data_bytes(table: pa.Table) -> int:
+    """Return the size of the values alone: unlike `nbytes` the same for every chunking of the same rows."""
+    size = 0
+    for column in table.columns:
+        if pa.types.is_string(column.type):
+            size += pc.sum(pc.binary_length(column)).as_py() or 0
+        else:
+            size += _FIXED_WIDTH_BYTES * table.num_rows
+    return size
