@@ -1,0 +1,276 @@
+"""The miner: from one repository's clone to its commits, changed files and classified methods."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from miners.caches import SourceCache, TreeCache, list_python
+from miners.changes import CommitChanges, FileChange, OldFile, changed_files, display_path
+from miners.clone import Clone
+from miners.commits import CommitHeader, read_commit, select, walk
+from miners.diffs import DiffRequest, file_diff
+from miners.git_process import ObjectReader
+from miners.licences import LicenceDetector, header_licence
+from miners.marks import is_generated, is_vendored
+from miners.method_rows import MethodRows
+from miners.methods import MethodSpan
+from miners.novelty import Classified, DefinitionStore, Earlier, FileDefinitions, ParentView, classify
+from miners.sources import SourceFile
+from schemas.config import MiningConfig, WindowConfig
+from schemas.errors import DataError
+from schemas.records import (
+    ChangedFile,
+    CommitRecord,
+    Exclusion,
+    Method,
+    Novelty,
+    RepositoryRecord,
+    StageReport,
+    count_reasons,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MinedRepository:
+    """Everything the miner says about one repository, in a stated order."""
+
+    record: RepositoryRecord
+    """The repository."""
+    commits: list[CommitRecord]
+    """Commits of the window that were read, parents first."""
+    files: list[ChangedFile]
+    """Changed files with a method of class `added`, by commit and path."""
+    methods: list[Method]
+    """Methods that a commit brought or changed, by commit, path and start byte."""
+    excluded: list[Exclusion]
+    """Everything left out, in the order it was met."""
+    reports: list[StageReport]
+    """Accounts of the stages `commits`, `files`, `methods` and `index`."""
+    valid_until: datetime | None = None
+    """When a commit that now lies in the future comes into the window; null when there is none."""
+
+
+def mine_repository(clone: Clone, config: MiningConfig, window: WindowConfig, now: datetime) -> MinedRepository:
+    """Mine one repository; a bad commit, file or method becomes an Exclusion and its neighbours stay.
+
+    `now` is the time of mining: later commits are excluded. Raises DataError when the history itself cannot be
+    walked. The accounts are: `commits` in the window or excluded from it; `files`, Python files that a kept commit
+    adds or changes; `methods`, definitions in them that no parent has unchanged; `index`, blobs of parent trees
+    outside the window that moved code may come from (an unreadable one only weakens `moved` and `renamed`).
+    """
+    repo = clone.record.repo
+    headers = walk(clone.git_dir, clone.record.head)
+    selected = select(headers, window, now, repo)
+    with ObjectReader(clone.git_dir) as reader:
+        miner = _Miner(clone, config, reader)
+        for changes in changed_files(clone.git_dir, selected.rows, repo, config):
+            miner.take(changes)
+    outcome = miner.outcome
+    excluded = selected.excluded + outcome.excluded
+    until = _valid_until(headers, excluded, repo)
+    if not outcome.seen_python and not list_python(clone.git_dir, clone.record.head):
+        excluded.append(Exclusion(repo, "sources", "repository_without_python", "no .py file at head or in the window"))
+    counts = outcome.counts | {"commits": len(outcome.commits)}
+    reports = [_report(stage, repo, rows_out, excluded) for stage, rows_out in counts.items()]
+    return MinedRepository(clone.record, outcome.commits, outcome.files, outcome.methods, excluded, reports, until)
+
+
+def _report(stage: str, repo: str, rows_out: int, excluded: Sequence[Exclusion]) -> StageReport:
+    """Return the account of one stage."""
+    left_out = [item for item in excluded if item.stage == stage]
+    return StageReport(stage, repo, rows_out + len(left_out), rows_out, count_reasons(left_out))
+
+
+def _valid_until(headers: Sequence[CommitHeader], excluded: Sequence[Exclusion], repo: str) -> datetime | None:
+    """Return when the first commit that lies in the future no longer does."""
+    future = {item.row_id for item in excluded if item.reason == "date_in_future"}
+    moments = []
+    for header in headers if future else ():
+        if f"{repo}@{header.commit_id}" in future and header.author_date and header.committer_date:
+            moments.append(max(header.author_date, header.committer_date))
+    return min(moments, default=None)
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """Rows and counts as they accumulate."""
+
+    commits: list[CommitRecord] = field(default_factory=list)
+    files: list[ChangedFile] = field(default_factory=list)
+    methods: list[Method] = field(default_factory=list)
+    excluded: list[Exclusion] = field(default_factory=list)
+    seen_python: bool = False
+    counts: dict[str, int] = field(default_factory=lambda: {"commits": 0, "files": 0, "methods": 0, "index": 0})
+
+
+class _Miner:
+    """Takes the commits of one repository, parents first, and collects rows."""
+
+    def __init__(self, clone: Clone, config: MiningConfig, reader: ObjectReader) -> None:
+        self.outcome = _Outcome()
+        self._record = clone.record
+        self._config = config
+        self._trees = TreeCache(clone.git_dir)
+        self._git_dir = clone.git_dir
+        self._reader = reader
+        self._licences = LicenceDetector(reader)
+        self._sources = SourceCache(reader, config.max_file_bytes)
+        self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
+        # Commits whose trees the store knows whole: boundary commits, then every commit taken.
+        self._known_commits: set[str] = set()
+
+    def take(self, changes: CommitChanges) -> None:
+        """Add one commit's rows and exclusions."""
+        out = self.outcome
+        out.seen_python |= bool(changes.files or changes.deleted or changes.excluded)
+        if any(item.stage == "commits" for item in changes.excluded):
+            out.excluded.extend(changes.excluded)
+            return
+        try:
+            commit = read_commit(self._reader, changes.commit_id, self._record.repo)
+            for parent_id in changes.parent_ids:
+                self._index_tree(parent_id)
+        except DataError as error:
+            row_id = f"{self._record.repo}@{changes.commit_id}"
+            out.excluded.append(Exclusion(row_id, "commits", "commit_unreadable", str(error)))
+            return
+        out.commits.append(commit)
+        out.excluded.extend(changes.excluded)
+        diffs = [request for change in changes.files if (request := self._take_file(commit, changes, change))]
+        if diffs:
+            self._add_changed_files(commit, changes, diffs)
+        self._known_commits.add(changes.commit_id)
+
+    def _index_tree(self, commit_id: str) -> None:
+        """Make every definition of a commit's tree findable, unless it is so already.
+
+        The trees of taken commits need no listing: what is in them was in a parent's tree or changed by the commit.
+        """
+        if commit_id in self._known_commits:
+            return
+        for blob_id, paths in self._trees.get(commit_id).items():
+            if self._store.knows(blob_id):
+                continue
+            try:
+                self._store.file(blob_id)
+                self.outcome.counts["index"] += 1
+            except DataError as error:
+                row_id = f"{self._record.repo}@{commit_id}:{paths[0]}"
+                self.outcome.excluded.append(Exclusion(row_id, "index", error.reason, error.detail))
+        self._known_commits.add(commit_id)
+
+    def _take_file(self, commit: CommitRecord, changes: CommitChanges, change: FileChange) -> DiffRequest | None:
+        """Add the rows of one changed file or its exclusion; return what its diff needs when it has new methods."""
+        path, old = display_path(change.path), _old_file(changes, change)
+        try:
+            blob_id = change.blob_id or ""
+            is_old = self._store.knows(blob_id)
+            source, after = self._sources.get(blob_id), self._store.file(blob_id)
+            parents = [
+                self._view(changes, index, old if index == 0 else _Old(change.path, before), (blob_id, is_old))
+                for index, before in enumerate(change.before[: len(changes.parent_ids)])
+            ]
+            found = classify(after, parents, self._mark(path, source), partial(self._same_tokens, blob_id))
+        except DataError as error:
+            self._exclude(commit, path, error)
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever one monstrous file provokes must not cost its neighbours
+            self._exclude(commit, path, DataError("file_unparsable", f"{type(error).__name__}: {error}"))
+            return None
+        self.outcome.counts["files"] += 1
+        rows = MethodRows(commit, self._record, source, change.path)
+        self._add_methods(rows, found, new_scopeless(after, parents))
+        if not any(item.novelty is Novelty.ADDED for item in found):
+            return None
+        return DiffRequest(change.path, old.path if old.path != change.path else None, source.encoding)
+
+    def _exclude(self, commit: CommitRecord, path: str, error: DataError) -> None:
+        row_id = f"{commit.repo}@{commit.commit_id}:{path}"
+        self.outcome.excluded.append(Exclusion(row_id, "files", error.reason, error.detail))
+
+    def _view(self, changes: CommitChanges, index: int, old: "_Old", after: tuple[str, bool]) -> ParentView:
+        """Return what one parent knows; raise DataError `old_version_unreadable` when its version cannot be read."""
+        file = None
+        if old.file is not None and old.file.mode.startswith("100"):
+            try:
+                file = self._store.file(old.file.blob_id)
+            except DataError as error:
+                raise DataError("old_version_unreadable", f"{old.file.blob_id}: {error}") from None
+        return ParentView(display_path(old.path), file, partial(self._elsewhere, changes.parent_ids[index], after))
+
+    def _elsewhere(self, parent_id: str, after: tuple[str, bool], span: MethodSpan) -> Earlier | None:
+        """Find a method's tokens in a parent's tree; the tree is listed only when some blob may hold them."""
+        blob_id, is_old = after
+        if not self._store.may_find(span, None if is_old else blob_id):
+            return None
+        return self._store.find(blob_id, span, self._trees.get(parent_id))
+
+    def _same_tokens(self, blob_id: str, span: MethodSpan, file: FileDefinitions, earlier: MethodSpan) -> bool:
+        if span.keys.nameless != earlier.keys.nameless:
+            return False
+        return self._store.hashes(blob_id, span).exact == self._store.hashes(file.blob_id, earlier).exact
+
+    def _mark(self, path: str, source: SourceFile) -> Novelty | None:
+        """Return the class that a file's path or head gives to all of its methods."""
+        if is_vendored(path, self._config.vendored_paths):
+            return Novelty.VENDORED
+        return Novelty.GENERATED if is_generated(path, source.utf8, self._config.generated_names) else None
+
+    def _add_methods(self, rows: MethodRows, found: Sequence[Classified], lost: Sequence[MethodSpan]) -> None:
+        """Add a row for every classified method; what cannot become one is excluded."""
+        out = self.outcome
+        if found:
+            licence = header_licence(rows.source.utf8) or self._licences.at_commit(rows.commit.commit_id)
+        for item in found:
+            try:
+                out.methods.append(rows.method(item, licence))
+                out.counts["methods"] += 1
+            except DataError as error:
+                out.excluded.append(Exclusion(rows.row_id(item.span), "methods", error.reason, error.detail))
+        for span in lost:
+            detail = f"{rows.path}:{span.start_line}: a syntax error hides the scope of {span.fun_name}"
+            out.excluded.append(Exclusion(rows.row_id(span), "methods", "scope_unknown", detail))
+
+    def _add_changed_files(self, commit: CommitRecord, changes: CommitChanges, requests: Sequence[DiffRequest]) -> None:
+        """Add the rows of files with new methods, their diffs included."""
+        parent_id = commit.parent_ids[0] if commit.parent_ids else None
+        diffs = file_diff(self._git_dir, parent_id, commit.commit_id, requests)
+        by_path = {change.path: change for change in changes.files}
+        for request in requests:
+            change = by_path[request.path]
+            old = _old_file(changes, change)
+            self.outcome.files.append(
+                ChangedFile(
+                    repo=commit.repo,
+                    commit_id=commit.commit_id,
+                    path=display_path(request.path),
+                    old_path=None if request.old_path is None else display_path(request.old_path),
+                    blob_id=change.blob_id or "",
+                    old_blob_id=None if old.file is None else old.file.blob_id,
+                    diff=diffs.get(request.path, ""),
+                )
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """A file in a parent."""
+
+    path: bytes
+    file: OldFile | None
+
+
+def _old_file(changes: CommitChanges, change: FileChange) -> _Old:
+    """Return a changed file in the first parent, under its old path when it was renamed."""
+    before = change.before[0] if change.before else None
+    old_path = dict(changes.renames).get(change.path)
+    if before is not None or old_path is None:
+        return _Old(change.path, before)
+    return _Old(old_path, next((item.before[0] for item in changes.deleted if item.path == old_path), None))
+
+
+def new_scopeless(after: FileDefinitions, parents: Sequence[ParentView]) -> list[MethodSpan]:
+    """Return the definitions of unknown scope whose bytes no parent's version of the file has."""
+    known = {span.keys.text for parent in parents if parent.file is not None for span in parent.file.spans}
+    return [span for span in after.scopeless if span.keys.text not in known]

@@ -1,0 +1,216 @@
+"""How a method at a commit relates to the parents' trees: added, moved, renamed, modified, reformatted, marked.
+
+The pure part (`classify`) works on definitions and a search function; `DefinitionStore` answers the search exactly
+without parsing whole trees for each commit.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, scan, token_hashes
+from miners.syntax import parse
+from schemas.errors import DataError
+from schemas.records import Novelty
+
+# Oldest first: in a merge the class that shows most of a method in a parent wins.
+_AGE = (Novelty.REFORMATTED, Novelty.MODIFIED, Novelty.MOVED, Novelty.RENAMED, Novelty.ADDED)
+# Enough for every distinct method text that a commit's candidates touch; 300 bytes each.
+_MAX_HASHES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileDefinitions:
+    """The function definitions of one blob."""
+
+    blob_id: str
+    """The blob."""
+    spans: tuple[MethodSpan, ...]
+    """All definitions in source order, nested ones included."""
+
+    @property
+    def methods(self) -> list[MethodSpan]:
+        """Return the definitions that are methods and whose scope is known."""
+        return [span for span in self.spans if not span.nested and span.scope_known]
+
+    @property
+    def scopeless(self) -> list[MethodSpan]:
+        """Return the definitions whose scope a syntax error hides."""
+        return [span for span in self.spans if not span.nested and not span.scope_known]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A definition of a parent tree with which a method shares its tokens or its name."""
+
+    novelty: Novelty
+    """What the method is in view of it."""
+    path: str | None
+    """File in which it stood; null when there is no earlier definition."""
+    fun_name: str | None
+    """Its qualified name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """A method that is not the same, byte for byte, in a parent."""
+
+    span: MethodSpan
+    """The method after the commit."""
+    novelty: Novelty
+    """Its class."""
+    earlier_path: str | None
+    """Evidence: path of the earlier definition, null for `added`."""
+    earlier_fun_name: str | None
+    """Evidence: qualified name of the earlier definition, null for `added`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParentView:
+    """What one parent knows about a file and about everything else."""
+
+    path: str
+    """Path of the file in this parent, the old one when it was renamed."""
+    file: FileDefinitions | None
+    """Its definitions there, null when the parent has no such file."""
+    elsewhere: Callable[[MethodSpan], Earlier | None]
+    """Finds a definition of the parent's tree with the method's tokens (`moved`, `renamed`)."""
+
+
+Same = Callable[[MethodSpan, FileDefinitions, MethodSpan], bool]
+
+
+def classify(
+    after: FileDefinitions, parents: Sequence[ParentView], mark: Novelty | None, same_tokens: Same
+) -> list[Classified]:
+    """Return the class of every method of a file that no parent has unchanged, in source order.
+
+    A method is unchanged when the same qualified name has the same bytes in the file before. Otherwise the file's
+    `mark` (`vendored`, `generated`) decides; then, against each parent: the name was there with equal tokens
+    (`reformatted`) or others (`modified`); its tokens stood anywhere in the parent's tree (`moved`), or but for
+    its own name (`renamed`); else it is `added`. Names that occur more than once, as property accessors do, match
+    any of their definitions. Over several parents the oldest class wins; without parents everything is `added`.
+    `same_tokens(span, file, earlier)` compares a method with a definition of the file before.
+    """
+    known = [_by_name(parent.file) for parent in parents]
+    classified = []
+    for span in after.methods:
+        if any(span.keys.text == old.keys.text for names in known for old in names.get(span.fun_name, ())):
+            continue
+        if mark is not None:
+            classified.append(Classified(span, mark, None, None))
+            continue
+        views = [_against(span, parent, names, same_tokens) for parent, names in zip(parents, known, strict=True)]
+        oldest = min(views, key=lambda view: _AGE.index(view.novelty), default=Earlier(Novelty.ADDED, None, None))
+        classified.append(Classified(span, oldest.novelty, oldest.path, oldest.fun_name))
+    return classified
+
+
+def _by_name(file: FileDefinitions | None) -> dict[str, list[MethodSpan]]:
+    """Return a file's methods by qualified name."""
+    names: dict[str, list[MethodSpan]] = {}
+    for span in file.methods if file is not None else ():
+        names.setdefault(span.fun_name, []).append(span)
+    return names
+
+
+def _against(
+    span: MethodSpan, parent: ParentView, names: Mapping[str, Sequence[MethodSpan]], same_tokens: Same
+) -> Earlier:
+    """Return a method's class against one parent that does not have it unchanged."""
+    namesakes = names.get(span.fun_name, ())
+    if namesakes and parent.file is not None:
+        equal = any(same_tokens(span, parent.file, old) for old in namesakes)
+        return Earlier(Novelty.REFORMATTED if equal else Novelty.MODIFIED, parent.path, span.fun_name)
+    return parent.elsewhere(span) or Earlier(Novelty.ADDED, None, None)
+
+
+class DefinitionStore:
+    """Definitions of all blobs seen so far, found by blob or by tokens; every blob is parsed at most once.
+
+    `load(blob_id)` returns a blob's text in UTF-8 or raises DataError; the store keeps digests and spans only.
+    """
+
+    def __init__(self, load: Callable[[str], bytes]) -> None:
+        self._load = load
+        self._files: dict[str, FileDefinitions | DataError] = {}
+        self._texts: dict[bytes, TextKeys] = {}
+        self._blobs_by_key: dict[bytes, list[str]] = {}
+        self._hashes: OrderedDict[bytes, TokenHashes] = OrderedDict()
+
+    def file(self, blob_id: str) -> FileDefinitions:
+        """Return a blob's definitions and index them; raise the same DataError each time when it is unreadable."""
+        found = self._files.get(blob_id)
+        if found is None:
+            found = self._files[blob_id] = self._read(blob_id)
+        if isinstance(found, DataError):
+            raise DataError(found.reason, found.detail)
+        return found
+
+    def knows(self, blob_id: str) -> bool:
+        """Tell whether a blob has been asked for before."""
+        return blob_id in self._files
+
+    def may_find(self, span: MethodSpan, fresh_blob: str | None) -> bool:
+        """Tell cheaply whether `find` can find anything: some blob but the fresh one shares one of the keys."""
+        keys = (span.keys.nameless, span.keys.symbols)
+        return any(blob_id != fresh_blob for key in keys for blob_id in self._blobs_by_key.get(key, ()))
+
+    def _read(self, blob_id: str) -> FileDefinitions | DataError:
+        try:
+            source = self._load(blob_id)
+            spans = scan(source, parse(source), self._texts)
+        except DataError as error:
+            return error
+        except (RecursionError, MemoryError, ValueError) as error:
+            return DataError("file_unparsable", f"{type(error).__name__}: {error}")
+        for key in dict.fromkeys(key for span in spans for key in (span.keys.nameless, span.keys.symbols)):
+            self._blobs_by_key.setdefault(key, []).append(blob_id)
+        return FileDefinitions(blob_id, tuple(spans))
+
+    def hashes(self, blob_id: str, span: MethodSpan) -> TokenHashes:
+        """Return the token digests of a definition of a blob."""
+        found = self._hashes.get(span.keys.text)
+        if found is None:
+            source = self._load(blob_id)
+            text = source[span.start_byte : span.end_byte]
+            found = self._hashes[span.keys.text] = token_hashes(text, indentation(source, span.start_byte))
+            if len(self._hashes) > _MAX_HASHES:
+                self._hashes.popitem(last=False)
+        return found
+
+    def find(self, blob_id: str, span: MethodSpan, tree: Mapping[str, Sequence[str]]) -> Earlier | None:
+        """Return where a method's tokens stand in a tree (blob id to paths), nested functions included.
+
+        Equal tokens are `moved`; equal but for the own name, at the definition or everywhere, `renamed`. Of several
+        the smallest (path, start byte) is named. Every blob of the tree must have been read by `file` before.
+        """
+        best: tuple[int, str, int, str] | None = None
+        for other_id, other in self._candidates(span, tree):
+            rank = self._rank(blob_id, span, other_id, other)
+            if rank is not None:
+                key = (rank, min(tree[other_id]), other.start_byte, other.fun_name)
+                best = key if best is None else min(best, key)
+        if best is None:
+            return None
+        return Earlier(Novelty.MOVED if best[0] == 0 else Novelty.RENAMED, best[1], best[3])
+
+    def _candidates(self, span: MethodSpan, tree: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, MethodSpan]]:
+        """Yield the definitions of a tree that may have a method's tokens: those that share one of its keys."""
+        keys = dict.fromkeys((span.keys.nameless, span.keys.symbols))
+        for blob_id in dict.fromkeys(blob_id for key in keys for blob_id in self._blobs_by_key.get(key, ())):
+            if blob_id in tree:
+                for other in self.file(blob_id).spans:
+                    if other.keys.nameless in keys or other.keys.symbols in keys:
+                        yield blob_id, other
+
+    def _rank(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> int | None:
+        """Return 0 for equal tokens, 1 for tokens equal but for the own name, None for others."""
+        if span.keys.text == other.keys.text:
+            return 0
+        mine, its = self.hashes(blob_id, span), self.hashes(other_id, other)
+        if mine.exact == its.exact:
+            return 0
+        if mine.nameless == its.nameless or mine.nameless_everywhere == its.nameless_everywhere:
+            return 1
+        return None
