@@ -43,6 +43,7 @@ _TOKEN = re.compile(
     rb"|[^ \t\r\f\v]",
     re.DOTALL,
 )
+_SPECIFIER_MARK = re.compile(rb"[#'\"\\]")
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _TRIPLE = (b'"""', b"'''")
 _NEWLINE = b"\n"
@@ -136,7 +137,7 @@ def _stands_alone(string: Node) -> bool:
 
 
 def _formatted(source: bytes, string: Node) -> Iterator[_Edit]:
-    """Yield the edits that turn an f-string into its prefix, a token for each literal part, and what the braces hold."""
+    """Yield the edits that turn an f-string into prefix, a token per literal part and the contents of the braces."""
     opening, *parts, closing = string.children
     prefix = (opening.text or b"").rstrip(b"\"'")
     yield _Edit(opening.start_byte + len(prefix), opening.end_byte, b" ")
@@ -146,9 +147,20 @@ def _formatted(source: bytes, string: Node) -> Iterator[_Edit]:
             yield _literal(source, position, part.start_byte)
             yield _Edit(part.start_byte, part.start_byte + 1, b" ")
             yield _Edit(part.end_byte - 1, part.end_byte, b" ")
+            yield from _specifier(source, part)
             position = part.end_byte
     yield _literal(source, position, closing.start_byte)
     yield _Edit(closing.start_byte, closing.end_byte, b" ")
+
+
+def _specifier(source: bytes, interpolation: Node) -> Iterator[_Edit]:
+    """Yield edits that keep `#` and quotes of a format specifier from being read as comments and strings."""
+    node = interpolation.named_children[-1]
+    if node.type == "format_specifier":
+        nested = [(child.start_byte, child.end_byte) for child in node.named_children]
+        for match in _SPECIFIER_MARK.finditer(source, node.start_byte, node.end_byte):
+            if not any(start <= match.start() < end for start, end in nested):
+                yield _Edit(match.start(), match.end(), b"?")
 
 
 def _literal(source: bytes, start: int, end: int) -> _Edit:
