@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from miners.syntax import Definition, iter_tokens
 from schemas.errors import DataError
 from testbeds.order import draw
-from testbeds.task import encode, require_definition
+from testbeds.task import require_parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ def draw_cut(code: str, seed: int, row_id: str) -> Cut:
     """Cut code, a single definition, at one of its admissible boundaries, all equally likely.
 
     The boundary follows from seed and row_id alone. DataError `no_cut_point` when there is no boundary,
-    `syntax_errors` or `not_unicode` when the code cannot be cut safely.
+    those of `require_parsed` when the code cannot be cut safely.
     """
-    source = encode(code)
-    tokens = statement_tokens(require_definition(source))
+    parsed = require_parsed(code)
+    source, tokens = parsed.source, statement_tokens(parsed.definition)
     offsets = admissible_cuts(tokens)
     if not offsets:
         raise DataError("no_cut_point", "the body's statements have fewer than two tokens")

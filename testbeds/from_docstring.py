@@ -8,7 +8,7 @@ from schemas.records import DataPoint
 from schemas.tasks import FromDocString
 from testbeds.cuts import statement_tokens
 from testbeds.leaks import contains_answer
-from testbeds.task import Inputs, encode, extend, require_definition, require_docstring, require_generation
+from testbeds.task import Inputs, extend, require_docstring, require_generation, require_parsed
 
 _BLANK = rb"(?:[ \t\f]|\\(?:\r\n|\r|\n))*"  # white space inside a logical line, continuations included
 # What may stand between a docstring and the next statement: a semicolon, then a comment and the line's end.
@@ -24,8 +24,8 @@ def from_docstring(point: DataPoint, inputs: Inputs) -> FromDocString:
     """
     require_generation(point)
     docstring = require_docstring(point)
-    source = encode(point.code)
-    definition = require_definition(source)
+    parsed = require_parsed(point.code)
+    source, definition = parsed.source, parsed.definition
     end = prompt_end(source, definition)
     answer = " ".join(token.text for token in statement_tokens(definition))
     prompt = source[:end].decode()

@@ -24,7 +24,8 @@ _BRANCH = r"['`\"]?(?:\S*/\S*|main|master|stable|dev|develop|development|trunk|n
 
 # All of these are matched from the subject's beginning; those that must reach its end have a `$`.
 _MERGE = _any_of(
-    r"(?:auto(?:matic)?[- ])?merged?:? (?:(?:pull|merge)[- ]request|pr|mr|branch(?:es)?|remote[- ]tracking|commit|tag)\b",
+    r"(?:auto(?:matic)?[- ])?merged?:? (?:(?:pull|merge)[- ]request|pr|mr)\b",
+    r"(?:auto(?:matic)?[- ])?merged?:? (?:branch(?:es)?|remote[- ]tracking|commit|tag)\b",
     r"(?:auto(?:matic)?[- ])?merge (?:of )?[#!]\d|automatic merge from|merged in \S+ \(pull request",
     r"merge (?:\"|changes? (?:from|i[0-9a-f]{6,})|from \S+$|upstream\b)",  # git's, Gerrit's and people's
     rf"merged? (?:branch )?{_BRANCH}(?: (?:branch|into|to|with|onto|from)\b.*)?$",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from features.docstrings import is_trivial_body, is_valid_docstring
-from miners.syntax import Definition, only_definition
+from features.parsing import ParsedCode, parse_method
 from schemas.errors import DataError
 from schemas.records import DataPoint
 
@@ -40,7 +40,7 @@ class Testbed:
 def extend(point: DataPoint, row_type: type[Row], **columns: str | int) -> Row:
     """Return the row that has the point's columns and the task's own."""
     values: dict[str, Any] = {name: getattr(point, name) for name in _POINT_FIELDS}
-    return row_type(**values, **columns)
+    return row_type(**(values | columns))
 
 
 def require_docstring(point: DataPoint) -> str:
@@ -55,29 +55,23 @@ def require_docstring(point: DataPoint) -> str:
 def require_generation(point: DataPoint) -> None:
     """Raise DataError for points that are in no generation testbed.
 
-    These are test functions, code that is no Unicode text or has ERROR or MISSING nodes (its parts are not known
-    for sure), and bodies without meaning.
+    `is_test`: test functions; `syntax_errors`: ERROR or MISSING nodes, with which the parts of the code are not known
+    for sure; `code_not_utf8`, `no_definition`: no text or no definition at all; `trivial_body`: a body without meaning.
     """
     if point.is_test:
         raise DataError("is_test")
     if point.n_ast_errors or point.n_ast_missing:
         raise DataError("syntax_errors", f"{point.n_ast_errors} ERROR and {point.n_ast_missing} MISSING nodes")
-    encode(point.code)
     if is_trivial_body(point.code):
         raise DataError("trivial_body")
 
 
-def encode(code: str) -> bytes:
-    """Return code as UTF-8; DataError when it has lone surrogates."""
-    try:
-        return code.encode()
-    except UnicodeEncodeError as error:
-        raise DataError("not_unicode", f"lone surrogate at character {error.start}") from None
+def require_parsed(code: str) -> ParsedCode:
+    """Return the parsed code of a single definition.
 
-
-def require_definition(source: bytes) -> Definition:
-    """Return the parts of the definition that source consists of; DataError when it has none or a broken one."""
-    definition = only_definition(source)
-    if definition is None or definition.node.has_error:
-        raise DataError("syntax_errors", "the code does not parse as one definition")
-    return definition
+    DataError `code_not_utf8`, `no_definition`, or `syntax_errors` when the tree has ERROR or MISSING nodes.
+    """
+    parsed = parse_method(code)
+    if parsed.tree.root_node.has_error:
+        raise DataError("syntax_errors", "the syntax tree has ERROR or MISSING nodes")
+    return parsed
