@@ -40,24 +40,37 @@ def write_shards(folder: Path, config: str, table: pa.Table) -> list[FileEntry]:
     """
     if not _CONFIG_NAME.fullmatch(config):
         raise PipelineError(f"{config!r} cannot name a config: use lower-case letters, digits and _")
-    table = _sorted(config, table)
+    order = _total_order(config, table)
+    wide = _wide(table)
     n_shards = max(1, ceil(_data_bytes(table) / SHARD_BYTES))
     n_rows = ceil(table.num_rows / n_shards)
-    names = [f"test-{index:05d}-of-{n_shards:05d}.parquet" for index in range(n_shards)]
     return [
-        write_table(folder / config / name, table.slice(index * n_rows, n_rows), folder)
-        for index, name in enumerate(names)
+        write_table(
+            folder / config / f"test-{index:05d}-of-{n_shards:05d}.parquet",
+            wide.take(order.slice(index * n_rows, n_rows)).cast(table.schema),
+            folder,
+        )
+        for index in range(n_shards)
     ]
 
 
-def _sorted(config: str, table: pa.Table) -> pa.Table:
+def _total_order(config: str, table: pa.Table) -> pa.Array:
+    """Return the row numbers in the release's order."""
     order = _EXCLUSION_ORDER if config == EXCLUSIONS else _ROW_ORDER
     missing = [name for name in order if name not in table.column_names]
     if missing:
         raise PipelineError(f"{config} has no column {', '.join(missing)}; please report this as a bug")
     if config != EXCLUSIONS and pc.count_distinct(table["row_id"]).as_py() != table.num_rows:
         raise PipelineError(f"{config} has a row id twice, so its rows have no order; please report this as a bug")
-    return table.sort_by([(name, "ascending") for name in order])
+    return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in order])
+
+
+def _wide(table: pa.Table) -> pa.Table:
+    """Return the table in one chunk with 64-bit offsets: `take` joins chunks, which may pass 2 GB."""
+    wide = [
+        column.with_type(pa.large_string()) if pa.types.is_string(column.type) else column for column in table.schema
+    ]
+    return table.cast(pa.schema(wide, table.schema.metadata)).combine_chunks()
 
 
 def _data_bytes(table: pa.Table) -> int:
