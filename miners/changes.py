@@ -1,5 +1,6 @@
 """Changed files: which Python files a commit touches, before and after, from one streamed `git diff-tree`."""
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from schemas.config import MiningConfig
 from schemas.errors import DataError
 from schemas.records import Exclusion
 
-_SYMLINK, _SUBMODULE, _ABSENT = "120000", "160000", "000000"
+_REGULAR, _SYMLINK, _SUBMODULE, _ABSENT = "100", "120000", "160000", "000000"
 _RAW = ("-r", "-z", "--raw", "--no-abbrev")
 _PATHS = ("--", "*.py")
 _CHUNK = 1 << 16
@@ -41,7 +42,7 @@ class FileChange:
     blob_id: str | None
     """Blob after the commit, null when the file is deleted."""
     before: tuple[OldFile | None, ...]
-    """The file in each parent, null where it is absent; one null for a root commit."""
+    """The regular file in each parent, null where there is none; one null for a root commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,11 @@ def _sort_out(changes: CommitChanges, records: Sequence[FileChange], row_id: str
             reason = "symlink" if change.mode == _SYMLINK else "submodule"
             excluded.append(Exclusion(f"{row_id}:{display_path(change.path)}", "files", reason))
         elif change.blob_id is None:
-            if change.before[0] is not None and _is_file(change.before[0]):
+            if change.before[0] is not None:
                 deleted.append(change)
         elif all(old is None or old.blob_id != change.blob_id for old in change.before):
             files.append(change)
     return replace(changes, files=tuple(files), deleted=tuple(deleted), excluded=tuple(excluded))
-
-
-def _is_file(old: OldFile) -> bool:
-    return old.mode not in (_SYMLINK, _SUBMODULE)
 
 
 Streamed = tuple[str, list[FileChange], str | None]
@@ -168,7 +165,7 @@ def _parse(process: subprocess.Popen[bytes]) -> Iterator[Streamed]:
 def _tokens(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
     """Yield the NUL-terminated pieces of a process's output; an unfinished last one is dropped."""
     rest = b""
-    while process.stdout is not None and (chunk := process.stdout.read1(_CHUNK)):  # type: ignore[attr-defined] # BufferedReader
+    while process.stdout is not None and (chunk := os.read(process.stdout.fileno(), _CHUNK)):
         pieces = (rest + chunk).split(b"\0")
         rest = pieces.pop()
         yield from pieces
@@ -197,7 +194,8 @@ def _change(record: bytes, path: bytes) -> FileChange:
     parts = record[n_parents:].decode().split(" ")
     modes, ids = parts[: n_parents + 1], parts[n_parents + 1 : 2 * n_parents + 2]
     before = tuple(
-        None if mode == _ABSENT else OldFile(mode, blob_id) for mode, blob_id in zip(modes[:-1], ids[:-1], strict=True)
+        OldFile(mode, blob_id) if mode.startswith(_REGULAR) else None
+        for mode, blob_id in zip(modes[:-1], ids[:-1], strict=True)
     )
     if modes[-1] == _ABSENT:
         return FileChange(path, None, None, before)

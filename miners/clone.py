@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from git import Git
 
-from miners.commits import count_commits, parse_header
-from miners.git_process import ObjectReader, check_branch, git_environment, run_git
+from miners.commits import count_commits, parse_header, walk
+from miners.git_process import NO_GIT, ObjectReader, check_branch, git_environment, run_git
 from schemas.config import SourceConfig
 from schemas.errors import ConfigError, DataError, PipelineError, TransientError
 from schemas.records import RepositoryRecord
@@ -224,7 +224,7 @@ def _meaning(place: Place, stderr: str) -> PipelineError:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     text = "; ".join(line for line in lines if not line.startswith("Cloning into"))[:500]
     if "No such file or directory" in text and "env:" in text:
-        return ConfigError("git is not installed; install it and run again")
+        return ConfigError(NO_GIT)
     if _DISK_FULL.search(text):
         return PipelineError(f"no space left for the clone of {place.url}; free some or choose another --workspace")
     if _NO_REPOSITORY.search(text):
@@ -324,7 +324,10 @@ def _old_name(target: Path) -> Path:
 
 def _import_stream(place: Place, target: Path, fresh: Path) -> None:
     """Import a `git fast-import` stream unless the clone was made of the same bytes."""
-    stream = Path(place.url).read_bytes()
+    try:
+        stream = Path(place.url).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {place.url}: {error.strerror}") from error
     digest = hashlib.sha256(stream).hexdigest()
     stamp = target / _STREAM_HASH
     if stamp.exists() and stamp.read_text(encoding="ascii") == digest:
@@ -372,7 +375,7 @@ def _describe(place: Place, git_dir: Path) -> Clone:
     branch = symbolic.removeprefix("ref: refs/heads/") if symbolic.startswith("ref: ") else DETACHED
     try:
         n_commits = count_commits(git_dir, head)
-    except DataError as error:
-        raise DataError("history_broken", error.detail) from None
+    except DataError:
+        n_commits = len(walk(git_dir, head))  # an unreadable commit on the way, which the walk gets past
     record = RepositoryRecord(place.repo, place.host, place.repo_id, place.web_url, branch, head, n_commits)
     return Clone(git_dir, record)

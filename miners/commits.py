@@ -2,9 +2,10 @@
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import IO
 
@@ -19,14 +20,24 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # git's own rule (split_ident_line): behind the last `>` digits, then a sign and digits; anything else is no date.
 _PERSON = re.compile(rb"(?P<person>.*>)[ \t]*(?P<epoch>[0-9]+) (?P<zone>[+-][0-9]+)\s*", re.DOTALL)
 
-# Names and addresses of accounts that write commits by program. "[bot]" is GitHub's suffix of every app account; the
-# others are the bots most often met on GitHub and GitLab under a name of their own. Whole words, case apart.
+# Names of accounts that write commits by program, in a person's name or in the local part of the address. "[bot]" is
+# GitHub's suffix of every app account; the others are often met under a name of their own. Whole words, case apart.
 _BOT = re.compile(
-    r"\[bot\]|\b(?:dependabot(?:-preview)?|renovate(?:-bot|bot)?|pre-commit-ci|github-actions?|greenkeeper(?:io)?"
-    r"|pyup(?:-bot|\.io bot)?|weblate|copybara(?:-service)?|snyk-bot|imgbot|allcontributors|mergify|bors|homu"
-    r"|codecov-io|deepsource-autofix|restyled-io|semantic-release-bot|requires-io|transifex-integration"
-    r"|[\w.]+-bot|autofix-ci|sourcery-ai|gitlocalize-app)\b",
+    r"\[bot\]|\b(?:dependabot(?:-preview)?|renovate(?:-bot|bot)?|pre-commit-ci|github[- ]actions?|greenkeeper(?:io)?"
+    r"|pyup(?:-bot|\.io bot)|weblate|copybara(?:-service)?|imgbot|allcontributors|mergify|transifex-integration"
+    r"|deepsource-autofix|restyled-io|autofix-ci|gitlocalize-app|[\w.]+-bot)\b",
     re.IGNORECASE,
+)
+# Addresses whose local part tells nothing; people of the same companies commit from other addresses.
+_BOT_ADDRESSES = frozenset(
+    {
+        "action@github.com",
+        "actions@github.com",
+        "bot@renovateapp.com",
+        "support@greenkeeper.io",
+        "noreply@weblate.org",
+        "hosted@weblate.org",
+    }
 )
 
 
@@ -46,6 +57,8 @@ class CommitHeader:
     """Committer date in seconds since 1970 UTC, null when git cannot read it."""
     committer_zone: str
     """Committer's zone as written."""
+    readable: bool = True
+    """False for a commit object that is missing or corrupt: its parents and dates are not known."""
 
     @property
     def author_date(self) -> datetime | None:
@@ -62,7 +75,8 @@ def walk(git_dir: Path, head: str) -> list[CommitHeader]:
     """Return all commits reachable from `head`, parents before children, in git's topological order.
 
     Nothing is filtered by date: clocks are skewed in real histories and a parent may be younger than its child.
-    Raises DataError `history_broken` when a commit object on the way is missing or corrupt.
+    A commit object that is missing or corrupt is listed as not readable; what lies behind it cannot be known.
+    Raises DataError `history_broken` when that is `head` itself.
     """
     check_object_id(head)
     ids = start_git(
@@ -70,26 +84,55 @@ def walk(git_dir: Path, head: str) -> list[CommitHeader]:
     )
     if ids.stdout is None or ids.stderr is None:
         raise DataError("git_failed", "rev-list has no pipes")
-    with (
-        ids,
-        start_git(git_dir, "cat-file", "--batch", "--buffer", stdin=ids.stdout, stderr=subprocess.DEVNULL) as commits,
-    ):
-        ids.stdout.close()
-        headers = list(_headers(commits.stdout)) if commits.stdout else []
+    cat = start_git(git_dir, "cat-file", "--batch", "--buffer", stdin=ids.stdout, stderr=subprocess.DEVNULL)
+    ids.stdout.close()
+    with ids, cat:
+        headers = _headers(cat.stdout) if cat.stdout else None
+        if headers is None and cat.stdout:
+            cat.stdout.close()  # lets both processes end
         problem = ids.stderr.read()
-    if ids.returncode != 0 or commits.returncode != 0:
-        raise DataError("history_broken", first_lines(problem) or "git cannot read a commit; run `git fsck` there")
-    return headers
+    if headers is not None and ids.returncode == 0 and cat.returncode == 0:
+        return headers
+    around = _walk_around(git_dir, head)
+    if not around[-1].readable:
+        raise DataError("history_broken", first_lines(problem) or "git cannot read the newest commit")
+    return around
 
 
-def _headers(stream: IO[bytes]) -> Iterator[CommitHeader]:
-    """Parse the output of `git cat-file --batch` over commits."""
+def _headers(stream: IO[bytes]) -> list[CommitHeader] | None:
+    """Parse the output of `git cat-file --batch` over commits; None when it names an object it cannot give."""
+    headers = []
     while line := stream.readline():
         parts = line.split()
         if len(parts) != 3:
-            raise DataError("history_broken", line.decode("utf-8", "backslashreplace").strip())
+            return None
         data = stream.read(int(parts[2]) + 1)
-        yield parse_header(parts[0].decode(), data)
+        headers.append(parse_header(parts[0].decode(), data))
+    return headers
+
+
+def _walk_around(git_dir: Path, head: str) -> list[CommitHeader]:
+    """Walk commit by commit, past objects at which `git rev-list` gives up; slower, parents first as well."""
+    found: dict[str, CommitHeader] = {}
+    pending = [head]
+    with ObjectReader(git_dir) as reader:
+        while pending:
+            commit_id = pending.pop()
+            if commit_id not in found:
+                found[commit_id] = _read_header(reader, commit_id)
+                pending.extend(found[commit_id].parent_ids)
+    order = TopologicalSorter({commit_id: header.parent_ids for commit_id, header in found.items()})
+    return [found[commit_id] for commit_id in order.static_order()]
+
+
+def _read_header(reader: ObjectReader, commit_id: str) -> CommitHeader:
+    try:
+        kind, data = reader.read(commit_id)
+    except DataError:
+        kind, data = "", b""
+    if kind != "commit":
+        return CommitHeader(commit_id, (), None, "", None, "", readable=False)
+    return parse_header(commit_id, data)
 
 
 def parse_header(commit_id: str, data: bytes) -> CommitHeader:
@@ -104,9 +147,10 @@ def parse_header(commit_id: str, data: bytes) -> CommitHeader:
 def select(headers: Sequence[CommitHeader], window: WindowConfig, now: datetime, repo: str) -> Kept[CommitHeader]:
     """Return the commits whose author and committer date both lie in [since, until), in the given order.
 
-    A commit with a date that git cannot read (`date_invalid`) or later than `now` (`date_in_future`) is excluded
-    first, in this order; then one outside the window on one clock only (`author_date_outside`,
-    `committer_date_outside`). A commit outside on both clocks is no candidate: neither a row nor an exclusion.
+    A commit that is not readable (`commit_unreadable`), has a date that git cannot read (`date_invalid`) or one later
+    than `now` (`date_in_future`) is excluded first, in this order; then one outside the window on one clock only
+    (`author_date_outside`, `committer_date_outside`). A commit outside on both clocks, be it before the window on
+    one and behind it on the other, is no candidate: neither a row nor an exclusion.
     """
     kept: list[CommitHeader] = []
     excluded: list[Exclusion] = []
@@ -114,10 +158,7 @@ def select(headers: Sequence[CommitHeader], window: WindowConfig, now: datetime,
     for header in headers:
         author, committer = header.author_epoch, header.committer_epoch
         if author is None or committer is None:
-            # With the readable date outside the window, the commit cannot be inside whatever the other one was.
-            readable = author if author is not None else committer
-            if readable is None or _inside(readable, since, until):
-                excluded.append(_exclusion(repo, header, "date_invalid"))
+            excluded.append(_exclusion(repo, header, "date_invalid" if header.readable else "commit_unreadable"))
             continue
         inside = _inside(author, since, until), _inside(committer, since, until)
         if latest is not None and max(author, committer) > latest:
@@ -160,7 +201,9 @@ def read_commit(reader: ObjectReader, commit_id: str, repo: str) -> CommitRecord
 def is_bot(person: str) -> bool:
     """Say whether `Name <address>` is one that a bot uses; GitHub's web committer `noreply@github.com` is none."""
     name, _, rest = person.rpartition("<")
-    return _BOT.search(name) is not None or _BOT.search(rest.partition(">")[0]) is not None
+    address = rest.partition(">")[0]
+    local_part = address.rpartition("@")[0]
+    return address.lower() in _BOT_ADDRESSES or any(_BOT.search(text) is not None for text in (name, local_part))
 
 
 def _fields(data: bytes) -> list[tuple[bytes, bytes]]:

@@ -45,6 +45,8 @@ _SETTINGS = (
     ("http.lowSpeedTime", "60"),
 )
 
+NO_GIT = "git is not installed or not on PATH; install git 2.32 or later and run again"
+
 # SHA-1 or SHA-256 object ids in full.
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _STDERR_LINES = 5
@@ -69,9 +71,6 @@ def git_environment() -> dict[str, str]:
             "GIT_CONFIG_GLOBAL": str(_GITCONFIG),
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
-            "GIT_ASKPASS": "true",
-            "SSH_ASKPASS": "true",
-            "GIT_SSH_COMMAND": "false",
             "GIT_ALLOW_PROTOCOL": "https:file",
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_NO_LAZY_FETCH": "1",
@@ -89,14 +88,17 @@ def git_command(git_dir: Path | None, *args: str | bytes) -> list[str | bytes]:
 
 def run_git(git_dir: Path | None, *args: str | bytes, input: bytes | None = None) -> bytes:
     """Run git and return its standard output; raise DataError `git_failed` when its exit code is not 0."""
-    done = subprocess.run(
-        git_command(git_dir, *args),
-        input=input,
-        stdin=subprocess.DEVNULL if input is None else None,
-        capture_output=True,
-        env=git_environment(),
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            git_command(git_dir, *args),
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            env=git_environment(),
+            check=False,
+        )
+    except FileNotFoundError:
+        raise ConfigError(NO_GIT) from None
     if done.returncode != 0:
         raise DataError("git_failed", first_lines(done.stderr) or f"git ended with exit code {done.returncode}")
     return done.stdout
@@ -104,9 +106,12 @@ def run_git(git_dir: Path | None, *args: str | bytes, input: bytes | None = None
 
 def start_git(git_dir: Path, *args: str | bytes, stdin: int | IO[bytes], stderr: int | IO[bytes]) -> "Process":
     """Start a git process whose standard output is a pipe; the caller checks its exit code."""
-    return subprocess.Popen(
-        git_command(git_dir, *args), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=git_environment()
-    )
+    try:
+        return subprocess.Popen(
+            git_command(git_dir, *args), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=git_environment()
+        )
+    except FileNotFoundError:
+        raise ConfigError(NO_GIT) from None
 
 
 Process = subprocess.Popen[bytes]
