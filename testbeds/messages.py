@@ -72,9 +72,10 @@ _VERSION_BUMP = _any_of(
     r"prep\w*(?: for)?(?: the| a)?(?: next| new)?(?: \w+)? release$|update (?:the )?release notes$",
 )
 
-_PREFIX = re.compile(r"^\w+(?:\([^)]*\))?!?: +")  # conventional commits' `type(scope): `
+_PREFIX = re.compile(r"^(?!revert)\w+(?:\([^)]*\))?!?: +")  # conventional commits' `type(scope): `
 _LEAD = re.compile(r"^(?::\w+: *|[^\w\[\"'`]+)+")  # emoji, their :codes: and bullets
-_TAIL = re.compile(r"[\s.]+$|\s*\((?:#|gh-|!)\d+\)")  # full stop, pull request number
+_PULL_REQUEST = re.compile(r"\s*\((?:#|gh-|!)\d+\)", re.IGNORECASE)
+_WORD = re.compile(r"(?!:\w+:$).*[^\W_]")  # a letter or digit, but no emoji code such as `:bug:`
 _TAGS = re.compile(r"\[(?:ci[- ]skip|no[- ]ci|skip[- ]\w+|wip|draft)\]|^\s*wip\s*:", re.IGNORECASE | re.MULTILINE)
 _TRAILER = re.compile(
     r"^[\s*>-]*(?:[\w-]+-(?:by|with)|change-id|git-svn-id|[a-z]+-revid|(?:reviewed|reviewed-in|cherry-picked)-on|cc"
@@ -144,15 +145,15 @@ class Message:
 def read_message(message: str) -> Message:
     """Split a commit message into its parts.
 
-    Own words are the white-space separated parts that hold a letter or digit, after trailers (`Co-authored-by:`,
-    `Signed-off-by:` ...), references (`#12`, `GH-12`, `ABC-12`, web addresses,
-    commit ids) and tags (`[skip ci]`) are removed;
-    a line with a reference and nothing besides words such as `fixes` or `issue` has none.
+    Own words are the white-space separated parts that hold a letter or digit and are no emoji code, after trailers
+    (`Co-authored-by:`, `Signed-off-by:` ...), references (`#12`, `GH-12`, `ABC-12`, web addresses, commit ids) and
+    tags (`[skip ci]`) are removed; a line with a reference and nothing besides words such as `fixes` or `issue` has
+    none.
     """
     lines = message.replace("\r\n", "\n").replace("\r", "\n").strip().split("\n")
     first, body = lines[0].strip(), "\n".join(lines[1:])
     plain = _LEAD.sub("", _TAGS.sub("", first).strip())
-    subject = _TAIL.sub("", _LEAD.sub("", _PREFIX.sub("", plain, count=1)))
+    subject = _PULL_REQUEST.sub("", _LEAD.sub("", _PREFIX.sub("", plain))).rstrip(" \t.")
     subject_words, body_words = _own_words(first), _own_words(body)
     return Message(subject, body, subject_words + body_words, body_words, bool(_REFERENCE.search(message)))
 
@@ -161,7 +162,7 @@ def _own_words(text: str) -> tuple[str, ...]:
     words: list[str] = []
     for line in _TAGS.sub("", _TRAILER.sub("", text)).split("\n"):
         rest, n_references = _REFERENCE.subn(" ", line)
-        found = [word for word in rest.split() if any(char.isalnum() for char in word)]
+        found = [word for word in rest.split() if _WORD.match(word)]
         if n_references and all(_bare(word) in _ISSUE_WORDS for word in found):
             continue
         words.extend(found)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from miners.syntax import parse
 from schemas.errors import DataError
 from testbeds.cuts import Cut, admissible_cuts, draw_cut, statement_tokens
 from testbeds.task import require_parsed
@@ -85,12 +86,10 @@ def test_functions_of_the_standard_library_are_cut_inside_the_body(data: st.Data
     if not functions:
         return
     code = data.draw(st.sampled_from(functions))
+    if parse(code.encode()).root_node.has_error:
+        return  # the grammar refuses 2 of the 54,721 functions of Python 3.11, both in test_compile.py
     allowed = allowed_cuts(code)
-    try:
-        assert cuts_of(code) == allowed
-    except DataError as error:  # the grammar refuses 2 of 54,721 functions of Python 3.11, both in test_compile.py
-        assert error.reason == "syntax_errors"
-        return
+    assert cuts_of(code) == allowed
     if allowed:
         check_cut(code, draw_cut(code, seed, "row"))
 
