@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +31,11 @@ class Workspace:
 def open_workspace(path: Path) -> Workspace:
     """Create what is missing of a workspace and return its folders.
 
-    Raises ConfigError when the path is a file, or cannot be created or written.
+    Raises ConfigError when the path is a file, cannot be created or written, or has a `?` in it.
     """
     root = path.expanduser().absolute()
+    if "?" in str(root):  # measured: DuckDB puts its write-ahead log's name in front of the first `?`
+        raise ConfigError(f"{root} has a `?` in it, which DuckDB cannot open; choose another --workspace")
     workspace = Workspace(root, root / "repos", root / "tables", root / "releases", root / "postquem.duckdb")
     for folder in (root, workspace.repos, workspace.tables, workspace.releases):
         try:
@@ -74,8 +76,9 @@ def lock_workspace(workspace: Workspace) -> Iterator[None]:
                 f"another run (pid {holder}) is using {workspace.root}; "
                 "wait for it to end or choose another --workspace"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+        with suppress(OSError):  # a full disk: the pid only makes another run's message better
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:
         os.close(descriptor)

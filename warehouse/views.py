@@ -24,6 +24,7 @@ TABLES: dict[str, type] = {
     "changed_files": records.ChangedFile,
     "methods": records.Method,
     "data_points": records.DataPoint,
+    "unique_rows": records.UniqueRow,
     "duplicates": records.DuplicatePair,
     "duplicate_clusters": records.DuplicateCluster,
     "exclusions": records.Exclusion,
