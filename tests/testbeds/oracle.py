@@ -11,10 +11,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from hypothesis import assume
+from hypothesis import strategies as st
+
 STDLIB = Path(sysconfig.get_path("stdlib"))
 SKIPPED_FOLDERS = {"site-packages", "dist-packages", "lib2to3", "idlelib", "__pycache__"}
 # Before Python 3.12 tokenize splits identifiers at variation selectors, which this file has.
 SKIPPED_FILES = {"test_unicode_identifiers.py"}
+# The standard library's modules, its tests and their oddities included, in a fixed order.
+FILES = sorted(
+    path for path in STDLIB.rglob("*.py") if not (SKIPPED_FOLDERS & set(path.parts) or path.name in SKIPPED_FILES)
+)
 _LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 # Since Python 3.12 an f-string comes in parts; before, it is one STRING.
 _FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
@@ -103,31 +110,44 @@ def allowed_cuts(code: str) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def functions_of(path: Path) -> list[str]:
-    """Return the functions of a file that parse alone once dedented and have more than a docstring."""
+def _functions(path: Path) -> tuple[list[str], list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return a file's lines, the first line and the line behind the last of every function, and of the documented."""
     source = path.read_bytes().decode("utf-8", "replace")
     if not parses(source):
-        return []
-    tree = _tree(source)
+        return [], [], []
     lines = [line + end for line, end in re.findall(r"([^\r\n]*)(\r\n|\r|\n|$)", source)]
-    found = []
-    for node in ast.walk(tree):
+    spans: dict[tuple[int, int], bool] = {}
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            code = textwrap.dedent("".join(lines[first - 1 : node.end_lineno])).rstrip("\r\n")
-            if code.startswith(("def", "async", "@")) and parses(code) and _has_statements(code):
-                found.append(code)
-    return found
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+            spans[first, node.end_lineno or 0] = ast.get_docstring(node) is not None
+    return lines, list(spans), [span for span, documented in spans.items() if documented]
+
+
+def _alone(lines: list[str], span: tuple[int, int]) -> str | None:
+    """Return the dedented function if it parses alone and has more than a docstring."""
+    code = textwrap.dedent("".join(lines[slice(*span)])).rstrip("\r\n")
+    usable = code.startswith(("def", "async", "@")) and parses(code) and _has_statements(code)
+    return code if usable else None
+
+
+def functions_of(path: Path) -> list[str]:
+    """Return all functions of a file that parse alone once dedented and have more than a docstring."""
+    lines, spans, _ = _functions(path)
+    return [code for span in spans if (code := _alone(lines, span)) is not None]
+
+
+def any_function(data: st.DataObject, *, documented: bool = False) -> str:
+    """Draw one function of the standard library, with a docstring if so asked; it parses alone."""
+    lines, spans, with_docstring = _functions(data.draw(st.sampled_from(FILES)))
+    spans = with_docstring if documented else spans
+    assume(spans)
+    code = _alone(lines, data.draw(st.sampled_from(spans)))
+    assume(code is not None)
+    return code or ""
 
 
 def _has_statements(code: str) -> bool:
     function = _tree(code).body[0]
     has_docstring = ast.get_docstring(function, clean=False) is not None  # type: ignore[arg-type] # it is a function
     return len(function.body) > has_docstring  # type: ignore[attr-defined] # it is a function
-
-
-def stdlib_files() -> list[Path]:
-    """Return the standard library's modules, its tests and their oddities included, in a fixed order."""
-    return sorted(
-        path for path in STDLIB.rglob("*.py") if not (SKIPPED_FOLDERS & set(path.parts) or path.name in SKIPPED_FILES)
-    )

@@ -1,21 +1,21 @@
 import ast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from features.docstrings import code_without_docstring
 from features.parsing import parse_method
+from miners.syntax import parse
 from schemas.errors import DataError
 from schemas.tasks import FromDocString
 from testbeds.from_docstring import from_docstring, prompt_end
 from testbeds.task import Inputs
 from tests.builders import make_point
 from tests.testbeds.awkward import AWKWARD
-from tests.testbeds.oracle import body_span, functions_of, statement_spans, stdlib_files
+from tests.testbeds.oracle import any_function, body_span, statement_spans
 
 INPUTS = Inputs({}, 1)
-FILES = stdlib_files()
 
 
 def docstring_of(code: str) -> str | None:
@@ -95,12 +95,10 @@ def test_decorators_and_signature_are_in_the_prompt() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_prompt_of_a_real_function_has_its_docstring_and_nothing_of_its_body(data: st.DataObject) -> None:
-    codes = [code for code in functions_of(data.draw(st.sampled_from(FILES))) if docstring_of(code)]
-    if not codes:
-        return
-    code = data.draw(st.sampled_from(codes))
+    code = any_function(data, documented=True)
+    assume(not parse(code.encode()).root_node.has_error)
     parsed = parse_method(code)
     end = prompt_end(parsed.source, parsed.definition)
     body_start, _ = body_span(code)
