@@ -2,7 +2,7 @@
 
 import sys
 import unicodedata
-from bisect import bisect_left
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -12,12 +12,16 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 from miners.syntax import PYTHON, Definition, definition_of, parse
 from schemas.errors import DataError
 
-_SCOPES = Query(
-    PYTHON,
-    "(function_definition) @function (class_definition) @class (decorated_definition) @decorated "
-    "(comment) @comment (ERROR) @error",
-)
+_COMMENTS = Query(PYTHON, "(comment) @comment")
 _STRINGS = Query(PYTHON, "(string) @string")
+# Nodes below which a definition can stand; everything else is an expression or a simple statement.
+_CONTAINERS = frozenset(
+    {
+        "module", "block", "ERROR", "class_definition", "function_definition", "decorated_definition",
+        "if_statement", "elif_clause", "else_clause", "for_statement", "while_statement", "try_statement",
+        "except_clause", "except_group_clause", "finally_clause", "with_statement", "match_statement", "case_clause",
+    }
+)  # fmt: skip
 _NO_TOKEN = ("comment", "line_continuation")
 _WHITE = b" \t\f"
 # Everything that may stand between two tokens, comments apart: white space, line ends, continuation backslashes.
@@ -89,61 +93,62 @@ def scan(source: bytes, tree: Tree, known: dict[bytes, TextKeys]) -> list[Method
 
     `known` caches `TextKeys` by text digest across files and grows by the texts it has not seen.
     """
-    found = QueryCursor(_SCOPES).captures(tree.root_node)
-    functions = found.get("function", [])
-    if not functions:
-        return []
-    comments = sorted((node.start_byte, node.end_byte) for node in found.get("comment", []))
-    comment_ends = {end for _, end in comments}
-    decorated = {_inner_start(node): node for node in found.get("decorated", [])}
-    errors = [(node.start_byte, node.end_byte) for node in found.get("error", [])]
     broken = tree.root_node.has_error
     spans = []
-    for node, names, nested in _in_scopes(functions, found.get("class", [])):
-        outer = decorated.get(node.start_byte, node)
-        last = _last_token(node) if broken or _ends_loosely(source, node, comment_ends) else node
+    for scoped in _functions(tree.root_node, broken):
+        node, outer = scoped.function, scoped.outer
+        last = _last_token(node) if broken or _may_end_loosely(source, node) else node
         start, end = outer.start_byte, last.end_byte
         text = source[start:end]
         digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
-        if digest not in known:
-            first = bisect_left(comments, (start, 0))
-            inside = comments[first : bisect_left(comments, (end, 0))]
-            known[digest] = _text_keys(digest, text, start, node, inside)
+        keys = known.get(digest)
+        if keys is None:
+            keys = known[digest] = _text_keys(digest, text, outer, node)
         spans.append(
             MethodSpan(
-                fun_name=sys.intern(names),
+                fun_name=sys.intern(scoped.name),
                 start_byte=start,
                 end_byte=end,
                 start_line=outer.start_point.row + 1,
                 end_line=last.end_point.row + 1,
-                nested=nested,
-                scope_known=not broken or _scope_known(outer, errors),
-                keys=known[digest],
+                nested=scoped.nested,
+                scope_known=not (broken and (scoped.in_error or _is_stray(outer))),
+                keys=keys,
             )
         )
-    return sorted(spans, key=lambda span: (span.start_byte, -span.end_byte))
+    return spans
 
 
-def _inner_start(decorated: Node) -> int:
-    """Return where the definition below the decorators starts."""
-    inner = decorated.child_by_field_name("definition")
-    return decorated.start_byte if inner is None else inner.start_byte
+@dataclass(frozen=True, slots=True)
+class _Scoped:
+    """A function definition with what encloses it."""
+
+    function: Node
+    outer: Node
+    name: str
+    nested: bool
+    in_error: bool
 
 
-def _in_scopes(functions: list[Node], classes: list[Node]) -> Iterator[tuple[Node, str, bool]]:
-    """Yield each function with its qualified name and whether another function encloses it."""
-    scopes = [(node.start_byte, -node.end_byte, True, node) for node in functions]
-    scopes += [(node.start_byte, -node.end_byte, False, node) for node in classes]
-    scopes.sort(key=lambda scope: scope[:3])
-    stack: list[tuple[int, str, bool]] = []
-    for start, negative_end, is_function, node in scopes:
-        while stack and stack[-1][0] <= start:
-            stack.pop()
-        _, prefix, nested = stack[-1] if stack else (0, "", False)
-        name = prefix + _name(node)
-        if is_function:
-            yield node, name, nested
-        stack.append((-negative_end, f"{name}.<locals>." if is_function else f"{name}.", nested or is_function))
+def _functions(root: Node, broken: bool) -> Iterator[_Scoped]:
+    """Yield the function definitions below a node in source order; a broken tree is searched everywhere."""
+    stack = [(root, "", False, False)]
+    while stack:
+        node, prefix, nested, in_error = stack.pop()
+        kind, function = node.type, node
+        if kind == "decorated_definition":
+            function = node.child_by_field_name("definition") or node
+            kind = function.type
+        if kind == "function_definition":
+            name = prefix + _name(function)
+            yield _Scoped(function, node, name, nested, in_error)
+            prefix, nested = f"{name}.<locals>.", True
+        elif kind == "class_definition":
+            prefix = f"{prefix}{_name(function)}."
+        elif kind == "ERROR":
+            in_error = True
+        children = reversed(function.named_children)
+        stack.extend((child, prefix, nested, in_error) for child in children if broken or child.type in _CONTAINERS)
 
 
 def _name(node: Node) -> str:
@@ -154,9 +159,11 @@ def _name(node: Node) -> str:
     return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
-def _ends_loosely(source: bytes, node: Node, comment_ends: set[int]) -> bool:
-    """Tell whether a node ends behind its last token: at a comment, white space or a continuation."""
-    return node.end_byte in comment_ends or source[node.end_byte - 1] in b" \t\f\r\n\\"
+def _may_end_loosely(source: bytes, node: Node) -> bool:
+    """Tell whether a node may end behind its last token: in a comment, white space or a continuation."""
+    end = node.end_byte
+    last_line = source[max(source.rfind(b"\n", 0, end), source.rfind(b"\r", 0, end)) + 1 : end]
+    return b"#" in last_line or not last_line or source[end - 1] in b" \t\f\r\n\\"
 
 
 def _last_token(node: Node) -> Node:
@@ -172,20 +179,22 @@ def _last_token(node: Node) -> Node:
     return node
 
 
-def _scope_known(outer: Node, errors: list[tuple[int, int]]) -> bool:
-    """Tell whether no syntax error lies around a definition: then its place in the tree is its scope."""
-    if any(start <= outer.start_byte and outer.end_byte <= end for start, end in errors):
-        return False
+def _is_stray(outer: Node) -> bool:
+    """Tell whether a definition in a broken tree is not where a statement can be: its scope was lost."""
     parent = outer.parent
     if parent is None or parent.type not in ("module", "block"):
-        return False
-    return parent.type == "block" or outer.start_point.column == 0 or outer.start_byte == len(b"\xef\xbb\xbf")
+        return True
+    return parent.type == "module" and outer.start_point.column != 0 and outer.start_byte != len(BOM_UTF8)
 
 
-def _text_keys(digest: bytes, text: bytes, start: int, function: Node, comments: list[tuple[int, int]]) -> TextKeys:
-    """Return the digests of a definition's text; `start` is the offset of `text`, `comments` lie inside it."""
+def _text_keys(digest: bytes, text: bytes, outer: Node, function: Node) -> TextKeys:
+    """Return the digests of a definition's text; `outer` is the definition with its decorators."""
+    start = outer.start_byte
     name = function.child_by_field_name("name")
-    cuts = list(comments)
+    cuts = []
+    if b"#" in text:
+        comments = QueryCursor(_COMMENTS).captures(outer).get("comment", [])
+        cuts = [(node.start_byte, node.end_byte) for node in comments if node.start_byte < start + len(text)]
     cuts.extend(_leading_strings(function))
     if name is not None:
         cuts.append((name.start_byte, name.end_byte))
