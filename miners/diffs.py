@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from miners.git_process import check_object_id, run_git
@@ -70,7 +71,7 @@ def _diff(git_dir: Path, trees: tuple[str, str], requests: Sequence[DiffRequest]
     output = run_git(git_dir, "--literal-pathspecs", "diff-tree", *_FORMAT, *renames, *trees, "--", *wanted, *old_paths)
     records, patches = _raw_part(output)
     starts = [match.start() for match in _SECTION.finditer(patches)]
-    sections = [patches[start:end] for start, end in zip(starts, [*starts[1:], len(patches)], strict=True)]
+    sections = [patches[start:end] for start, end in pairwise([*starts, len(patches)])]
     diffs: dict[bytes, str] = {}
     for path, n_sections in records:
         mine, sections = b"".join(sections[:n_sections]), sections[n_sections:]

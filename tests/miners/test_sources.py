@@ -1,0 +1,161 @@
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from miners.git_process import ObjectReader
+from miners.sources import SourceFile, decode_source, load_source
+from schemas.errors import DataError
+from tests.builders import RepoBuilder
+
+BLOB = "b" * 40
+BOM = b"\xef\xbb\xbf"
+
+
+def refused(raw: bytes) -> str:
+    with pytest.raises(DataError) as error:
+        decode_source(BLOB, raw)
+    return error.value.reason
+
+
+class TestEncodings:
+    @pytest.mark.parametrize(
+        ("raw", "text", "encoding"),
+        [
+            (b"", "", "utf-8"),
+            (b"x = 1\n", "x = 1\n", "utf-8"),
+            ("s = 'ß'\n".encode(), "s = 'ß'\n", "utf-8"),
+            (BOM + b"x = 1\n", "\ufeffx = 1\n", "utf-8-sig"),
+            (BOM + b"# coding: utf-8\n", "\ufeff# coding: utf-8\n", "utf-8-sig"),
+            (b"# coding: latin-1\ns = '\xdf'\n", "# coding: latin-1\ns = 'ß'\n", "iso-8859-1"),
+            (b"#!/usr/bin/python\n# -*- coding: iso-8859-1 -*-\n#\xdf\n", None, "iso-8859-1"),
+            (
+                b"# vim: set fileencoding=cp1252 :\ns = '\x80'\n",
+                "# vim: set fileencoding=cp1252 :\ns = '€'\n",
+                "cp1252",
+            ),
+            (b"\n# coding: latin-1\n'\xdf'", "\n# coding: latin-1\n'ß'", "iso-8859-1"),
+            (b"\r\n# coding: latin-1\r\n'\xdf'\r\n", "\r\n# coding: latin-1\r\n'ß'\r\n", "iso-8859-1"),
+            (b"# coding: latin-1\r'\xdf'\r", "# coding: latin-1\r'ß'\r", "iso-8859-1"),
+            ("# coding: shift_jis\ns = '日本'\n".encode("shift_jis"), "# coding: shift_jis\ns = '日本'\n", "shift_jis"),
+            (b"x = 1\r\ny = 2\rz = 3\n", "x = 1\r\ny = 2\rz = 3\n", "utf-8"),
+            (b"x = 1\x0c\n", "x = 1\x0c\n", "utf-8"),
+        ],
+    )
+    def test_what_python_reads(self, raw: bytes, text: str | None, encoding: str) -> None:
+        source = decode_source(BLOB, raw)
+        text = raw.decode("latin-1") if text is None else text
+        assert source == SourceFile(BLOB, raw, text.encode(), encoding)
+
+    def test_a_cookie_in_the_third_line_is_none(self) -> None:
+        assert refused(b"\n\n# coding: latin-1\n'\xdf'\n") == "undecodable"
+
+    def test_a_cookie_behind_code_is_none(self) -> None:
+        assert refused(b"x = 1\n# coding: latin-1\n'\xdf'\n") == "undecodable"
+
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"s = '\xdf'\n",
+            b"x = 1\n" * 100 + b"\xff\n",
+            b"# coding: no-such-codec\n",
+            b"# coding: utf-8\n'\xdf'\n",
+            BOM + b"# coding: latin-1\n",
+            b"# coding: ascii\n'\xdf'\n",
+            b"# coding: rot13\n",
+            b"# coding: hex\n",
+            b"# coding: undefined\n",
+            b"# coding: utf-7\ns = '+2AA-'\n",
+            b"# coding: shift_jis\n'\x81'\n",
+            b"# coding: ../../etc/passwd\n\xff",
+        ],
+    )
+    def test_what_python_refuses(self, raw: bytes) -> None:
+        assert refused(raw) == "undecodable"
+        with pytest.raises((SyntaxError, UnicodeEncodeError)):
+            ast.parse(raw).body[0].value.value.encode()  # type: ignore[attr-defined] # a lone surrogate gets this far
+
+    @pytest.mark.parametrize("raw", [b"x\0", "x = 1\n".encode("utf-16"), b"\0" * 10])
+    def test_nul_bytes_are_binary(self, raw: bytes) -> None:
+        assert refused(raw) == "binary"
+
+    def test_lfs_pointers(self) -> None:
+        pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+        assert refused(pointer) == "lfs_pointer"
+        assert decode_source(BLOB, b"# " + pointer).encoding == "utf-8"
+
+    @given(st.binary(max_size=120))
+    def test_any_bytes_are_read_or_refused_with_a_reason(self, raw: bytes) -> None:
+        reason, source = "", None
+        try:
+            source = decode_source(BLOB, raw)
+        except DataError as error:
+            reason = error.reason
+        assert (source is None) == (reason in {"binary", "undecodable"})
+        assert source is None or source.raw == raw
+        assert source is None or isinstance(source.utf8.decode("utf-8"), str)
+
+
+class TestOffsets:
+    def test_utf8_offsets_are_the_blobs(self) -> None:
+        source = decode_source(BLOB, BOM + "s = 'ß'\nx = 1\n".encode())
+        assert [source.raw_offset(offset) for offset in (0, 3, 12, 18)] == [0, 3, 12, 18]
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "shift_jis", "euc_jp", "gb18030", "iso2022_jp", "utf-7"])
+    def test_every_character_leads_back_to_its_bytes(self, encoding: str) -> None:
+        letters = "aß" if encoding in ("latin-1", "cp1252") else "a日本語b"
+        lines = [f"# coding: {encoding}", f"first = '{letters}'", "def f():", f"    return '{letters}'", ""]
+        raw = "\n".join(lines).encode(encoding)
+        source = decode_source(BLOB, raw)
+        start, end = source.utf8.index(b"def f"), len(source.utf8)
+        assert raw[source.raw_offset(start) : source.raw_offset(end)] == "\n".join(lines[2:]).encode(encoding)
+        assert source.raw_offset(len(source.utf8)) == len(raw)
+
+    @given(st.text(st.characters(codec="latin-1", exclude_characters="\0"), max_size=60), st.data())
+    def test_latin1_offsets_cut_the_same_text(self, text: str, data: st.DataObject) -> None:
+        head = "# coding: latin-1\n"
+        source = decode_source(BLOB, (head + text).encode("latin-1"))
+        cut = data.draw(st.integers(0, len(text)))
+        offset = len((head + text[:cut]).encode())
+        assert source.raw[: source.raw_offset(offset)].decode("latin-1") == head + text[:cut]
+
+    def test_crlf_lines_keep_their_bytes(self) -> None:
+        raw = b"# coding: latin-1\r\ns = '\xdf'\r\ndef f():\r\n    pass\r\n"
+        source = decode_source(BLOB, raw)
+        start = source.raw_offset(source.utf8.index(b"def"))
+        assert raw[start:] == b"def f():\r\n    pass\r\n"
+
+
+class TestLoading:
+    @pytest.fixture
+    def repo(self, tmp_path: Path) -> RepoBuilder:
+        return RepoBuilder(tmp_path / "repo.git")
+
+    def reason(self, repo: RepoBuilder, blob_id: str, limit: int = 1_000) -> str:
+        with ObjectReader(repo.git_dir) as reader, pytest.raises(DataError) as error:
+            load_source(reader, blob_id, limit)
+        return error.value.reason
+
+    def test_reads_up_to_the_limit(self, repo: RepoBuilder) -> None:
+        blob = repo.blob(b"x" * 10)
+        with ObjectReader(repo.git_dir) as reader:
+            assert load_source(reader, blob, 10) == SourceFile(blob, b"x" * 10, b"x" * 10, "utf-8")
+        assert self.reason(repo, blob, 9) == "file_too_large"
+
+    def test_a_missing_blob(self, repo: RepoBuilder) -> None:
+        blob = repo.blob(b"x")
+        repo.remove(blob)
+        assert self.reason(repo, blob) == "blob_missing"
+
+    def test_a_corrupt_blob(self, repo: RepoBuilder) -> None:
+        blob = repo.blob(b"x")
+        repo.corrupt(blob)
+        assert self.reason(repo, blob) == "object_corrupt"
+
+    def test_an_object_that_is_no_blob(self, repo: RepoBuilder) -> None:
+        assert self.reason(repo, repo.root_tree(repo.commit({"a.py": b"x"}))) == "object_corrupt"
+
+    def test_a_refused_one(self, repo: RepoBuilder) -> None:
+        assert self.reason(repo, repo.blob(b"\xff")) == "undecodable"
