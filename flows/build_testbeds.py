@@ -13,7 +13,8 @@ from flows.run import open_run
 
 @flow(
     name="build-testbeds",
-    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # the default is unbounded
+    # The default is unbounded. Prefect types a runner's futures invariantly, so no runner of its own fits.
+    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # type: ignore[arg-type]
     persist_result=False,
 )
 def build_testbeds(

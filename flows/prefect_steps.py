@@ -37,25 +37,33 @@ class PrefectStepper:
         # State is on disk, in our own ledger: Prefect's result cache would neither resume faster nor see a lost file.
         futures = [
             task(
-                # The item is bound here: task parameters would be serialised and shown in Prefect's UI.
-                lambda item=item: step(run, item),
                 name=stage,
                 task_run_name=f"{stage} {name(item)}".replace("{", "(").replace("}", ")"),
                 retries=RETRIES,
                 retry_condition_fn=_is_transient,
                 cache_policy=NO_CACHE,
                 persist_result=False,
-            ).submit()
+            )(_bind(step, run, item)).submit()
             for item in items
         ]
         try:
-            return all_or_error(stage, [_outcome(future) for future in futures], [name(item) for item in items])
+            outcomes: list[Out | PipelineError] = [_outcome(future) for future in futures]
+            return all_or_error(stage, outcomes, [name(item) for item in items])
         except BaseException:  # Ctrl-C included: nobody may go on waiting for a worker
             run.pool.close()
             raise
 
 
-def _outcome(future: PrefectFuture[Out]) -> Out | PipelineError:
+def _bind(step: Callable[[Run, Item], Out], run: Run, item: Item) -> Callable[[], Out]:
+    """Return the step with its arguments bound: task parameters would be serialised and shown in Prefect's UI."""
+
+    def carry_out() -> Out:
+        return step(run, item)
+
+    return carry_out
+
+
+def _outcome(future: PrefectFuture[Any]) -> Any:  # noqa: ANN401 - what the task returned, or our error
     """Wait for a task; return what it returned or the error that we raise on purpose; raise anything else."""
     try:
         return future.result()

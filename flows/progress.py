@@ -1,6 +1,6 @@
 """What the terminal shows while a run goes on: a line per finished item, a spinner per running one (stderr)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from schemas.records import StageReport
+
+_NOUN = {"mine": "changed methods", "features": "methods"}
 
 
 class RunProgress:
@@ -36,19 +38,21 @@ class RunProgress:
         finally:
             self._progress.remove_task(task)
 
-    def finished(self, stage: str, item: str, reports: list[StageReport], *, reused: bool) -> None:
-        """Print one line about a finished item."""
-        last = reports[-1] if reports else None
-        rows = f"{last.rows_in:,} rows in, {last.rows_out:,} out" if last else "done"
+    def finished(self, stage: str, item: str, reports: Sequence[StageReport], *, reused: bool) -> None:
+        """Print one line about a finished item: its last report, or that of the methods for a mined repository."""
+        main = next((report for report in reports if report.stage == "methods"), reports[-1])
         suffix = "up to date" if reused else _seconds(reports)
-        self.console.print(f"{stage:>9}  {item}: {rows} ({suffix})", markup=False)
+        self.console.print(
+            f"{stage:>9}  {item}: {main.rows_in:,} {_NOUN.get(stage, 'rows')} in, {main.rows_out:,} out ({suffix})",
+            markup=False,
+        )
 
     def note(self, text: str) -> None:
         """Print one line."""
         self.console.print(text, markup=False)
 
 
-def _seconds(reports: list[StageReport]) -> str:
+def _seconds(reports: Sequence[StageReport]) -> str:
     """Return the time from the first start to the last end."""
     starts = [report.started_at for report in reports if report.started_at]
     ends = [report.finished_at for report in reports if report.finished_at]

@@ -10,12 +10,13 @@ from dedup.tokens import load_tokenizer
 from flows import steps
 from flows.run import Run, code_version
 from flows.steppers import Stepper
+from miners.clone import Clone
 from miners.syntax import GRAMMAR_VERSION
-from publishing.release import ReleaseInputs, ReleaseResult, write_release
+from publishing.inputs import ReleaseInputs
+from publishing.release import ReleaseResult, write_release
 from schemas.arrow import from_table, to_table
 from schemas.errors import PipelineError
 from schemas.records import Exclusion, RepositoryRecord, StageReport
-from testbeds.build import ROW_TYPES
 from warehouse.ledger import Unit
 from warehouse.views import rebuild_catalogue
 
@@ -36,10 +37,12 @@ class BuildResult:
 
 def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     """Carry out the recipe up to a stage; whatever is done already is not done again."""
-    sources = steps.plan_sources(run)
-    opened = stepper.each("clone", steps.open_source, run, sources, attrgetter("place.repo"))
-    clones = [item.clone for item in opened if item.clone is not None]
+    planned = steps.plan_sources(run)
+    opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
+    clones = [item for item in opened if isinstance(item, Clone)]
+    unusable = [*planned.excluded, *(item for item in opened if isinstance(item, Exclusion))]
     mined = stepper.each("mine", steps.mine_commits, run, clones, attrgetter("record.repo"))
+    sources = steps.report_sources(run, unusable, mined)
     done = list(mined)
     points: list[Unit] = []
     beds: list[Unit] = []
@@ -55,12 +58,11 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
             ]
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
             done += beds
-    reports = (steps.report_sources(run, opened), *_in_order(done))
+    reports = (sources, *_in_order(done))
     rebuild_catalogue(run.workspace, done)
     release = None
     if until == "release":
-        excluded = [item.exclusion for item in opened if item.exclusion is not None]
-        release = _release(run, done, beds, excluded, reports)
+        release = _release(run, done, beds, unusable, reports)
     return BuildResult(reports, release, {unit.partition: unit.reports[-1].rows_out for unit in beds})
 
 
@@ -96,15 +98,14 @@ def _release(
         for record in from_table(run.ledger.read(unit, "repositories"), RepositoryRecord)
     ]
     inputs = ReleaseInputs(
-        version=run.config.release.version,
         config=run.config,
         code_version=code_version(),
         tokenizer_sha256=load_tokenizer().sha256,
         grammar_version=GRAMMAR_VERSION,
-        repositories=repositories,
-        tables={name: (ROW_TYPES[name], table) for name, table in tables.items()},
+        repositories=tuple(repositories),
+        tables=tables,
         exclusions=pa.concat_tables(exclusions),
-        funnel=list(reports),
+        funnel=tuple(reports),
     )
     with run.progress.running("release", run.config.release.version):
         return write_release(inputs, run.workspace.releases)

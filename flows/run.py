@@ -63,7 +63,7 @@ class Run:
 def open_run(
     config_path: Path, workspace_path: Path, workers: int | None = None, *, quiet: bool = False
 ) -> Iterator[Run]:
-    """Read the configuration, lock the workspace, remove what a killed run left, start the pool; ConfigError says why not."""
+    """Read the configuration, lock the workspace, sweep what a killed run left, start the pool."""
     config = load_config(config_path)
     workspace = open_workspace(workspace_path)
     with lock_workspace(workspace):

@@ -8,9 +8,10 @@ from dedup.tokens import load_tokenizer
 from flows import work
 from flows.run import Run, code_version, stage_version
 from miners.clone import Clone, Place, check_shallow, identify, open_clone
+from schemas.arrow import from_table
 from schemas.config import SourceConfig
 from schemas.errors import ConfigError, DataError
-from schemas.records import Exclusion, StageReport, count_reasons
+from schemas.records import Exclusion, Kept, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
 
 
@@ -23,59 +24,69 @@ class Source:
     config: SourceConfig
     """The section of the configuration that names it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What came of opening a source: a clone, or the reason why there is none."""
-
-    clone: Clone | None
-    """The bare clone, null when the source is excluded."""
-    exclusion: Exclusion | None
-    """Why the source is excluded, null when it is not."""
+    @property
+    def repo(self) -> str:
+        """Return owner/name."""
+        return self.place.repo
 
 
-def plan_sources(run: Run) -> list[Source]:
-    """Return every repository that the configuration names, sorted by name; ConfigError when two share one."""
-    sources = [
-        Source(identify(section, location, run.base), section)
-        for section in run.config.sources
-        for location in (*section.git, *section.fast_import)
-    ]
+def plan_sources(run: Run) -> Kept[Source]:
+    """Return every repository that the configuration names, sorted by name.
+
+    ConfigError for a location that is wrong (when the source is optional: excluded) and when two share a name.
+    """
     by_name: dict[str, Source] = {}
-    for source in sources:
-        if source.place.repo in by_name:
-            raise ConfigError(
-                f"two sources are called {source.place.repo}; give one of them another `repo` in its [[sources]]"
-            )
-        by_name[source.place.repo] = source
-    return [by_name[name] for name in sorted(by_name)]
+    excluded = []
+    for section in run.config.sources:
+        for location in (*section.git, *section.fast_import):
+            try:
+                source = Source(identify(section, location, run.base), section)
+            except ConfigError as error:
+                if not section.optional:
+                    raise
+                excluded.append(Exclusion(section.repo or location, "sources", "source_missing", str(error)))
+                continue
+            if source.repo in by_name:
+                raise ConfigError(
+                    f"two sources are called {source.repo}; give one of them another `repo` in its [[sources]]"
+                )
+            by_name[source.repo] = source
+    return Kept([by_name[name] for name in sorted(by_name)], excluded)
 
 
-def open_source(run: Run, source: Source) -> Opened:
+def open_source(run: Run, source: Source) -> Clone | Exclusion:
     """Clone or fetch one repository; an unusable one is excluded, a wrong location is the user's to mend."""
-    repo = source.place.repo
-    with run.progress.running("clone", repo):
+    with run.progress.running("clone", source.repo):
         try:
             clone = open_clone(source.place, run.workspace.repos)
             check_shallow(clone, run.config.window.since)
-            return Opened(clone, None)
         except DataError as error:
-            exclusion = Exclusion(repo, "sources", error.reason, error.detail)
+            return Exclusion(source.repo, "sources", error.reason, error.detail)
         except ConfigError as error:
             if not source.config.optional:
                 raise
-            exclusion = Exclusion(repo, "sources", "source_missing", str(error))
-    run.progress.note(f"    clone  {repo}: left out, {exclusion.reason}: {exclusion.detail}")
-    return Opened(None, exclusion)
+            return Exclusion(source.repo, "sources", "source_missing", str(error))
+        return clone
 
 
-def report_sources(run: Run, opened: Sequence[Opened]) -> StageReport:
-    """Return the report of the stage `sources`."""
-    excluded = [item.exclusion for item in opened if item.exclusion is not None]
+def report_sources(run: Run, unusable: Sequence[Exclusion], mined: Sequence[Unit]) -> StageReport:
+    """Return the report of the stage `sources`, and tell the terminal what was left out.
+
+    Some repositories show only when they are mined that they are none for us: their exclusion is in the unit.
+    """
+    excluded = [*unusable, *(item for unit in mined for item in _source_exclusions(run, unit))]
+    for item in excluded:
+        run.progress.note(f"  sources  {item.row_id}: left out, {item.reason}: {item.detail}")
+    rows_in = len(unusable) + len(mined)
     return StageReport(
-        "sources", "all", len(opened), len(opened) - len(excluded), count_reasons(excluded),
+        "sources", "all", rows_in, rows_in - len(excluded), count_reasons(excluded),
         run.config.digest(), code_version(), run.now, datetime.now(UTC),
     )  # fmt: skip
+
+
+def _source_exclusions(run: Run, mined: Unit) -> list[Exclusion]:
+    rows = from_table(run.ledger.read(mined, "exclusions"), Exclusion)
+    return [item for item in rows if item.stage == "sources"]
 
 
 def mine_commits(run: Run, clone: Clone) -> Unit:
@@ -136,5 +147,5 @@ def _unit(
         with run.progress.running(stage, partition):
             unit = do(work.Job(stage, partition, key, run.workspace.tables, run.config, code_version(), run.now))
             run.ledger.record(unit)
-    run.progress.finished(stage, partition, list(unit.reports), reused=reused)
+    run.progress.finished(stage, partition, unit.reports, reused=reused)
     return unit

@@ -16,7 +16,7 @@ def as_json(result: BuildResult, seconds: float) -> dict[str, object]:
     return {
         "seconds": round(seconds, 3),
         "release": None if result.release is None else str(result.release.folder),
-        "release_changed": None if result.release is None else result.release.changed,
+        "release_status": None if result.release is None else str(result.release.status),
         "testbeds": result.testbed_rows,
         "stages": [
             {
@@ -43,8 +43,7 @@ def print_summary(console: Console, result: BuildResult, workspace: Path, second
         table.add_row(row.stage, f"{row.rows_in:,}", f"{row.rows_out:,}", work, reasons)
     console.print(table)
     if result.release is not None:
-        state = "written" if result.release.changed else "unchanged"
-        console.print(f"Release {state}: {result.release.folder}", markup=False, soft_wrap=True)
+        console.print(f"Release {result.release.status}: {result.release.folder}", markup=False, soft_wrap=True)
         console.print(
             f"  load_dataset({str(result.release.folder)!r}, 'raw_data', split='test')", markup=False, soft_wrap=True
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedup.run import DedupRow, deduplicate
+from dedup.rows import DedupRow
+from dedup.run import deduplicate
 from features.compute import compute_features
 from features.docstrings import code_without_docstring
 from miners.clone import Clone
@@ -30,6 +31,9 @@ from schemas.records import (
 )
 from testbeds.build import ROW_TYPES, build_testbed
 from warehouse.ledger import Ledger, Unit
+from warehouse.tables import FileEntry
+
+Tables = Mapping[str, tuple[type, Sequence[object]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,14 @@ def mine(job: Job, clone: Clone) -> Unit:
     """Mine one repository: tables repositories, commits, changed_files, methods, exclusions."""
     started = datetime.now(UTC)
     mined = mine_repository(clone, job.config.mining, job.config.window, job.now)
-    tables = {
+    tables: Tables = {
         "repositories": (RepositoryRecord, [clone.record]),
         "commits": (CommitRecord, mined.commits),
         "changed_files": (ChangedFile, mined.files),
         "methods": (Method, mined.methods),
         "exclusions": (Exclusion, mined.excluded),
     }
-    return _finish(job, started, tables, mined.reports, mined.valid_until)
+    return _finish(job, started, tables, mined.reports)
 
 
 def features(job: Job, mined: Unit) -> Unit:
@@ -72,7 +76,7 @@ def features(job: Job, mined: Unit) -> Unit:
     methods = list(from_table(Ledger(job.tables).read(mined, "methods"), Method))
     kept = compute_features(methods, job.config.features)
     report = _report(job, len(methods), len(kept.rows), kept.excluded)
-    tables = {"data_points": (DataPoint, kept.rows), "exclusions": (Exclusion, kept.excluded)}
+    tables: Tables = {"data_points": (DataPoint, kept.rows), "exclusions": (Exclusion, kept.excluded)}
     return _finish(job, started, tables, [report])
 
 
@@ -87,7 +91,7 @@ def dedup(job: Job, point_units: Sequence[Unit]) -> Unit:
             DedupRow(item["row_id"], item["committer_date"], code_without_docstring(item["code"])) for item in columns
         ]
     result = deduplicate(rows, job.config.dedup)
-    tables = {
+    tables: Tables = {
         "unique_rows": (UniqueRow, [UniqueRow(row_id) for row_id in result.kept_ids]),
         "duplicates": (DuplicatePair, result.pairs),
         "duplicate_clusters": (DuplicateCluster, result.clusters),
@@ -110,7 +114,7 @@ def testbed(job: Job, point_units: Sequence[Unit], mined_units: Sequence[Unit], 
     diffs = _read_diffs(ledger, mined_units) if name == "commit_gen" else {}
     kept = build_testbed(name, points, diffs, job.config.testbeds)
     report = _report(replace(job, stage=f"testbed_{name}"), len(points), len(kept.rows), kept.excluded)
-    tables = {f"tasks_{name}": (ROW_TYPES[name], kept.rows), "exclusions": (Exclusion, kept.excluded)}
+    tables: Tables = {f"tasks_{name}": (ROW_TYPES[name], kept.rows), "exclusions": (Exclusion, kept.excluded)}
     return _finish(job, started, tables, [report])
 
 
@@ -129,14 +133,14 @@ def _report(job: Job, rows_in: int, rows_out: int, excluded: Sequence[Exclusion]
 def _finish(
     job: Job,
     started: datetime,
-    tables: Mapping[str, tuple[type, Sequence[object]]],
+    tables: Tables,
     reports: Sequence[StageReport],
     valid_until: datetime | None = None,
 ) -> Unit:
     """Write the tables of a unit and return it with its reports completed."""
     ledger = Ledger(job.tables)
     partition = f"{job.stage}/{job.partition}"  # several stages write table `exclusions`
-    files = {
+    files: dict[str, tuple[FileEntry, ...]] = {
         table: (ledger.write(table, partition, job.key, to_table(rows, row_type)),)
         for table, (row_type, rows) in tables.items()
     }
