@@ -1,4 +1,8 @@
-"""Counts of the tree-sitter tree: nodes, levels, errors and identifiers, in one cursor pass."""
+"""Counts of the tree-sitter tree: nodes, levels, errors and identifiers, in one cursor pass.
+
+The tree is the one of `code` parsed alone, its root (`module`) counted as a level but not as a node; anonymous nodes
+(keywords, operators, brackets) and comments count. Line ends: a lone CR is read as LF.
+"""
 
 from dataclasses import dataclass
 

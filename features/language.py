@@ -25,8 +25,9 @@ ENGLISH_PRIOR = 4.0
 # Digits kept: products of single-precision numbers differ between machines behind them.
 CONFIDENCE_DIGITS = 4
 
-# Longer text adds time, not certainty.
+# Longer text adds time, not certainty: read this much, and judge by this much prose of it.
 _MAX_CHARACTERS = 1_000
+_MAX_PROSE = 300
 
 _CODE = re.compile(
     r"```[\s\S]*?(?:```|\Z)"  # fenced code
@@ -68,7 +69,7 @@ def identify_language(docstring: str) -> DocLanguage | None:
     text = prose_of(docstring[:_MAX_CHARACTERS])
     if not any(char.isalpha() for char in text):
         return None
-    ranking = _identifier().rank(text)
+    ranking = _identifier().rank(text[:_MAX_PROSE])
     weights = np.array([score * (ENGLISH_PRIOR if code == "en" else 1.0) for code, score in ranking])
     best = int(weights.argmax())
     return DocLanguage(ranking[best][0], round(float(weights[best] / weights.sum()), CONFIDENCE_DIGITS))
