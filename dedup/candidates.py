@@ -24,7 +24,7 @@ from scipy import sparse
 
 from dedup.jaccard import Ints, TokenSets
 
-_BLOCK_PRODUCTS = 2_000_000  # id matches of one block at most (or one row's): about 100 MB of candidates
+_BLOCK_PRODUCTS = 2_000_000  # id matches of one block, or of one row if it has more: about 100 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ class _Prefixes:
 
 
 def iter_candidates(sets: TokenSets, threshold: Fraction) -> Iterator[tuple[Ints, Ints]]:
-    """Yield blocks (left, right) of positions, left < right, that hold every pair at or above the threshold once.
+    """Yield blocks (longer, shorter) of positions that hold every pair at or above the threshold once.
 
-    Empty sets are in no pair. Memory is bounded by the block, not by the number of pairs.
+    Of two sets of one size the later is called the longer. Empty sets are in no pair. Memory is bounded by the
+    block, not by the number of pairs.
     """
     by_size = np.argsort(sets.sizes, kind="stable")
     ordered = _rarest_first(sets, by_size)
     for longer, shorter in _iter_ordered(ordered, threshold):
-        a, b = by_size[longer], by_size[shorter]
-        yield np.minimum(a, b), np.maximum(a, b)
+        yield by_size[longer], by_size[shorter]
 
 
 def _rarest_first(sets: TokenSets, by_size: npt.NDArray[np.int64]) -> TokenSets:
@@ -93,8 +93,9 @@ def _iter_ordered(sets: TokenSets, threshold: Fraction) -> Iterator[tuple[Ints, 
     index = _prefixes(sets, _ceil_ratio(2 * numerator, sizes, numerator + denominator))
     for start, stop in _blocks(probe, index):
         first = int(np.searchsorted(sizes, _ceil_ratio(numerator, sizes[start : start + 1], denominator)[0]))
-        found = (probe.matrix[start:stop] @ index.matrix[first:stop].T.tocsr()).tocoo()
-        longer, shorter, common = found.coords[0] + start, found.coords[1] + first, found.data
+        # The product runs over the many shorter sets and looks their ids up in the block, whose inversion is cheap.
+        found = (index.matrix[first:stop] @ probe.matrix[start:stop].T.tocsr()).tocoo()
+        longer, shorter, common = found.col.astype(np.int64) + start, found.row.astype(np.int64) + first, found.data
         keep = (shorter < longer) & (sizes[shorter] * denominator >= numerator * sizes[longer])
         longer, shorter, common = longer[keep], shorter[keep], common[keep]
         needed = _ceil_ratio(numerator, sizes[longer] + sizes[shorter], numerator + denominator)

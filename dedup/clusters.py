@@ -13,7 +13,7 @@ from dedup.jaccard import Pairs, join_pairs
 # A cluster of n sets has up to n * (n - 1) / 2 pairs: 32,640 at this size, 5 * 10**9 for 100,000 generated methods.
 # The pairs of larger clusters are found and counted, but only those that prove a removal are listed.
 MAX_LISTED_CLUSTER = 256
-_LOGGED_PAIRS = 4_000_000  # pairs held before those of large clusters are dropped: about 100 MB
+_LOGGED_PAIRS = 2_000_000  # pairs held before those of large clusters are dropped: about 50 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ def group_pairs(
 ) -> NearDuplicates:
     """Return clusters, most similar partners and pairs of sets with the given sizes, from verified pairs.
 
-    Memory is bounded by the number of sets times `max_listed`, not by the number of pairs. The result does not
-    depend on the order of pairs.
+    In each pair left is smaller than right, and no pair comes twice. Memory is bounded by the number of sets times
+    `max_listed`, not by the number of pairs. The result does not depend on the order of pairs.
     """
     n_sets = len(sizes)
     log = _Log(

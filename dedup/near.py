@@ -38,9 +38,9 @@ def find_near_duplicates(
     """
     compared = np.flatnonzero(sets.sizes >= max(min_distinct, 1))
     blocks = (
-        pairs
-        for left, right in iter_candidates(sets.take(compared), threshold)
-        for pairs in verify(sets, compared[left], compared[right], threshold)
+        Pairs(np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right), pairs.common)
+        for longer, shorter in iter_candidates(sets.take(compared), threshold)
+        for pairs in verify(sets, compared[longer], compared[shorter], threshold)
     )
     return group_pairs(sets.sizes, blocks, max_listed)
 
