@@ -229,9 +229,9 @@ class DataPoint:
     docstring: str | None
     """First statement of the body when it is a string, cleaned as inspect.cleandoc does; null if none."""
     doc_language: str | None
-    """ISO 639-1 code of the docstring's natural language, null without docstring."""
+    """ISO 639-1 code of the docstring's natural language, null without docstring or without a letter in it."""
     doc_language_confidence: float | None
-    """Probability of doc_language given by the language identifier, 0 to 1; null without docstring."""
+    """Probability of doc_language given by the language identifier, 0 to 1; null where doc_language is."""
     doc_n_words: int
     """White-space separated words of docstring; 0 if none."""
     doc_vocab_size: int
@@ -259,13 +259,13 @@ class DataPoint:
     n_whitespaces: int
     """U+0020 characters of code."""
     token_count: int
-    """lizard's token_count of code."""
+    """lizard's token_count of code: lexical tokens from the name on, comments and nested functions left out."""
     parses: bool
     """The running CPython's ast.parse accepts code."""
     nloc: int
-    """lizard's nloc of code: lines that hold code, comments and blank lines left out."""
+    """lizard's nloc of code: lines that hold code, without comments, docstring, blank lines, nested functions."""
     complexity: int
-    """lizard's cyclomatic complexity (CCN) of code."""
+    """lizard's cyclomatic complexity (CCN) of code: 1 + conditions, nested functions left out."""
 
 
 @dataclass(frozen=True, slots=True)
