@@ -46,7 +46,7 @@ FACTS = {
     "gridtext": Facts("main", "6f6d8e3eca6b4288acc5f02eea791cc9132d58d1", 6, 0, 12),
     "measures": Facts("main", "e69fe81f4d5ac3a7df2febae8d48101441604dcc", 8, 0, 13),
     "planar": Facts("main", "7eabd3491fb6b85299006ec76788accdc1e3454f", 7, 1, 9, ("plotter",)),
-    "quirks": Facts("main", "b45d07c3e96cab71b9925c427ec551b75d672332", 9, 0, 28),
+    "quirks": Facts("main", "5a0b183c9058ba43cd9e9f1c799abe50fe2cc928", 9, 0, 28),
 }
 NAMES = tuple(FACTS)
 PERSON = re.compile(
