@@ -1,0 +1,1 @@
+"""Independent slow implementations that the tests compare with."""
