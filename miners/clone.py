@@ -36,8 +36,8 @@ _AUTHENTICATION = re.compile(
     re.IGNORECASE,
 )
 _NO_REPOSITORY = re.compile(
-    r"does not appear to be a git repository|not a git repository|unrecognized header|does not look like a v2"
-    r"|is not a valid repository",
+    r"does not appear to be a git repository|not a git repository|is not a valid repository|invalid gitfile format"
+    r"|unrecognized header|does not look like a v2",
     re.IGNORECASE,
 )
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
