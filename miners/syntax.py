@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 import tree_sitter_python
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 PYTHON = Language(tree_sitter_python.language())
 GRAMMAR_VERSION = f"tree-sitter-python {version('tree-sitter-python')}"
 _PARSER = Parser(PYTHON)
+_PYTHON2 = Query(PYTHON, "[(print_statement) (exec_statement)] @statement")
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
 # Nodes that the lexical view treats as one token, whatever the grammar shows inside.
@@ -83,6 +84,11 @@ def definition_of(node: Node) -> Definition | None:
     docstring = statements[0] if statements and docstring_value(statements[0]) is not None else None
     rest = tuple(statements[1:] if docstring is not None else statements)
     return Definition(node, function, body, colon.end_byte, docstring, rest)
+
+
+def has_python2_statement(code: bytes) -> bool:
+    """Return whether the tree of code has a print or exec statement, which the grammar knows and Python 3 does not."""
+    return bool(QueryCursor(_PYTHON2).captures(parse(code).root_node))
 
 
 def only_definition(code: bytes) -> Definition | None:

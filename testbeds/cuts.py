@@ -50,11 +50,15 @@ def statement_tokens(definition: Definition) -> list[Token]:
 def admissible_cuts(tokens: list[Token]) -> list[int]:
     """Return the byte offsets at which a body with these statement tokens may be cut, ascending.
 
-    Every one is the end of a token, with at least that token of the body before it and at least one token behind it
-    that is no semicolon.
+    Every one is the end of a token, with at least that token of the body before it and at least one word behind it
+    (name, keyword, number, string or `...`): a target that only closes brackets would ask for nothing.
     """
-    last = max((index for index, token in enumerate(tokens) if token.text != ";"), default=0)
+    last = max((index for index, token in enumerate(tokens) if _is_word(token.text)), default=0)
     return [token.end for token in tokens[:last]]
+
+
+def _is_word(text: str) -> bool:
+    return text == "..." or any(char.isalnum() or char in "_\"'" for char in text)
 
 
 def draw_cut(code: str, seed: int, row_id: str) -> Cut:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from features.docstrings import is_trivial_body, is_valid_docstring
 from features.parsing import ParsedCode, parse_method
+from miners.syntax import has_python2_statement
 from schemas.errors import DataError
 from schemas.records import DataPoint
 
@@ -56,12 +57,16 @@ def require_generation(point: DataPoint) -> None:
     """Raise DataError for points that are in no generation testbed.
 
     `is_test`: test functions; `syntax_errors`: ERROR or MISSING nodes, with which the parts of the code are not known
-    for sure; `code_not_utf8`, `no_definition`: no text or no definition at all; `trivial_body`: a body without meaning.
+    for sure; `python2_syntax`: a print or exec statement; `code_not_utf8`, `no_definition`: no text or no definition at
+    all; `trivial_body`: a body without meaning.
     """
     if point.is_test:
         raise DataError("is_test")
     if point.n_ast_errors or point.n_ast_missing:
         raise DataError("syntax_errors", f"{point.n_ast_errors} ERROR and {point.n_ast_missing} MISSING nodes")
+    # CPython's verdict alone would make the testbeds depend on the running version: it refuses newer syntax too.
+    if not point.parses and has_python2_statement(point.code.encode("utf-8", "surrogatepass")):
+        raise DataError("python2_syntax", "a print or exec statement")
     if is_trivial_body(point.code):
         raise DataError("trivial_body")
 

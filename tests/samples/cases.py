@@ -285,6 +285,7 @@ TRIVIAL = (
 )
 IN_TESTBEDS = (
     *(TestbedCase("test_functions", "gridtext", "sample_table", name, "is_test") for name in GENERATION),
+    *(TestbedCase("python2", "quirks", "report", name, "python2_syntax") for name in ("random_cut", "commit_gen")),
     *(TestbedCase("trivial_bodies", repo, name, "random_cut", "trivial_body") for repo, name in TRIVIAL),
     *(TestbedCase("trivial_bodies", repo, name, "commit_gen", "trivial_body") for repo, name in TRIVIAL),
     *(TestbedCase("trivial_bodies", repo, name, "raw_data", None) for repo, name in TRIVIAL),

@@ -104,7 +104,7 @@ def statement_spans(code: str) -> list[Span]:
 def allowed_cuts(code: str) -> list[int]:
     """Return, by the rule's words, every offset at which the body may be cut."""
     tokens = statement_spans(code)
-    while tokens and tokens[-1].text == ";":
+    while tokens and tokens[-1].text != "..." and not re.search(r"[\w\"']", tokens[-1].text):
         tokens.pop()
     return [token.end for token in tokens[:-1]]
 

@@ -240,8 +240,16 @@ def test_target_that_the_docstring_quotes_is_left_out_unless_it_is_short() -> No
     point = point_of(code=f'def f():\n    """{docstring}"""\n    compute(first, second, third)', docstring=docstring)
     results = [build("with_docstring", point, config=TestbedsConfig(seed=seed)) for seed in range(40)]
     targets = {row.target for kept in results for row in kept.rows if isinstance(row, WithDocString)}
-    assert targets == {" third)", ", third)", ")"}
+    assert targets == {" third)", ", third)"}
     assert {item.reason for kept in results for item in kept.excluded} == {"answer_in_prompt"}
+
+
+def test_python_2_is_left_out_only_where_cpython_refuses_it() -> None:
+    code = 'def f(stream, text):\n    print >>stream, "so much text", text\n    return text'
+    assert reason("random_cut", point_of(code=code, parses=False)) == "python2_syntax"
+    assert reason("raw_data", point_of(code=code, parses=False)) == "kept"
+    newer = "def f[T](item: T) -> T:\n    return item if item else make(item)"
+    assert reason("random_cut", point_of(code=newer, parses=False)) == "kept"
 
 
 def test_message_in_the_diff_is_left_out() -> None:
