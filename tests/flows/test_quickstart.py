@@ -1,0 +1,162 @@
+"""The README's first command on the embedded default, as a newcomer runs it: under Prefect, then without."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from schemas.arrow import schema_of
+from schemas.config import TESTBEDS
+from testbeds.build import ROW_TYPES
+from tests.flows.support import ROOT, Outcome, build, fingerprints, make_repositories, postquem, write_config
+
+CONFIG = ROOT / "configs" / "quickstart.toml"
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """Run `postquem build` on the quickstart with an empty home; return the workspace and what it said."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    (folder / "home").mkdir()
+    outcome = postquem(
+        "build", "--json", "--config", CONFIG, "--workspace", folder / "data", env={"HOME": str(folder / "home")}
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.stderr
+    return folder, outcome
+
+
+def release_of(folder: Path) -> Path:
+    return folder / "data" / "releases" / "quickstart"
+
+
+def test_every_testbed_comes_out_non_empty(quickstart: tuple[Path, Outcome]) -> None:
+    rows = quickstart[1].summary["testbeds"]
+    assert list(rows) == list(TESTBEDS)
+    assert all(count > 0 for count in rows.values()), rows
+
+
+def test_the_users_home_and_prefect_profile_are_left_alone(quickstart: tuple[Path, Outcome]) -> None:
+    folder, _ = quickstart
+    assert not (folder / "home" / ".prefect").exists()
+    assert (folder / "data" / ".prefect" / "prefect.db").is_file()
+
+
+@pytest.mark.parametrize("name", TESTBEDS)
+def test_datasets_loads_every_testbed_with_its_schema(
+    quickstart: tuple[Path, Outcome], tmp_path: Path, name: str
+) -> None:
+    program = (
+        "import sys, json; from datasets import load_dataset;"
+        "rows = load_dataset(sys.argv[1], sys.argv[2], split='test');"
+        "print(json.dumps([rows.num_rows, rows.column_names]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(release_of(quickstart[0])), name],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "HF_DATASETS_OFFLINE": "1"},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    expected = [quickstart[1].summary["testbeds"][name], schema_of(ROW_TYPES[name]).names]
+    assert json.loads(done.stdout.splitlines()[-1]) == expected
+
+
+def test_duckdb_reads_every_testbed(quickstart: tuple[Path, Outcome]) -> None:
+    release = release_of(quickstart[0])
+    counted = {
+        name: duckdb.sql(f"select count(*) from read_parquet('{release}/{name}/*.parquet')").fetchall()[0][0]
+        for name in TESTBEDS
+    }
+    assert counted == quickstart[1].summary["testbeds"]
+
+
+def test_prefix_and_target_of_every_row_make_the_source(quickstart: tuple[Path, Outcome]) -> None:
+    release = release_of(quickstart[0])
+    rows = duckdb.sql(
+        f"select code, prefix, target, cut_byte from read_parquet('{release}/with_docstring/*.parquet')"
+    ).fetchall()
+    assert len(rows) > 10
+    for code, prefix, target, cut_byte in rows:
+        assert prefix + target == code
+        assert len(prefix.encode()) == cut_byte
+
+
+def test_no_two_rows_are_duplicates_and_all_are_after_the_cutoff(quickstart: tuple[Path, Outcome]) -> None:
+    release = release_of(quickstart[0])
+    [(rows, ids, codes, first)] = duckdb.sql(
+        "select count(*), count(distinct row_id), count(distinct code), min(least(author_date, committer_date))"
+        f" from read_parquet('{release}/raw_data/*.parquet')"
+    ).fetchall()
+    assert rows == ids == codes
+    assert first.isoformat() >= "2026-01-01"
+
+
+def test_manifest_hashes_are_those_of_the_files(quickstart: tuple[Path, Outcome]) -> None:
+    release = release_of(quickstart[0])
+    manifest = json.loads((release / "manifest.json").read_text())
+    listed = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
+    assert set(listed) == {path.relative_to(release).as_posix() for path in release.rglob("*") if path.is_file()} - {
+        "manifest.json"
+    }
+    for path, digest in listed.items():
+        assert hashlib.sha256((release / path).read_bytes()).hexdigest() == digest
+
+
+def test_no_path_of_this_machine_is_in_the_release(quickstart: tuple[Path, Outcome]) -> None:
+    folder, _ = quickstart
+    for path in release_of(folder).rglob("*"):
+        if path.suffix in (".md", ".json"):
+            text = path.read_text(encoding="utf-8")
+            assert str(folder) not in text
+            assert str(ROOT) not in text
+
+
+@pytest.mark.parametrize(("workers", "seed"), [("1", "1"), ("2", "977")])
+def test_plain_runs_give_the_bytes_of_the_prefect_run(
+    quickstart: tuple[Path, Outcome], tmp_path: Path, workers: str, seed: str
+) -> None:
+    outcome = build(CONFIG, tmp_path / "data", "--workers", workers, env={"PYTHONHASHSEED": seed})
+    assert outcome.code == 0, outcome.stderr
+    assert fingerprints(release_of(tmp_path)) == fingerprints(release_of(quickstart[0]))
+
+
+def servers_of(workspace: Path) -> list[int]:
+    """Return the process ids of Prefect servers that belong to a workspace."""
+    marker = f"PREFECT_HOME={workspace.resolve() / '.prefect'}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if marker in (process / "environ").read_bytes() and b"prefect.server" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
+def test_prefect_run_killed_with_9_is_taken_up_and_its_server_ended(tmp_path: Path) -> None:
+    config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
+    workspace = tmp_path / "data"
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "build", "--config", str(config), "--workspace", str(workspace)],
+            cwd=ROOT, stdout=log, stderr=log, start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        deadline = time.monotonic() + 120
+        while not servers_of(workspace) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    orphans = servers_of(workspace)
+    assert orphans
+    outcome = postquem("build", "--json", "--config", config, "--workspace", workspace)
+    assert outcome.code == 0, outcome.stderr
+    assert not set(orphans) & set(servers_of(workspace))
+    plain = build(config, tmp_path / "plain")
+    assert plain.code == 0
+    assert fingerprints(workspace / "releases") == fingerprints(tmp_path / "plain" / "releases")
