@@ -26,7 +26,7 @@ def minhash_candidates(sets: TokenSets, threshold: float, num_perm: int = NUM_PE
         signature.update_batch(_as_bytes(sets.ids[sets.offsets[position] : sets.offsets[position + 1]].tolist()))
         index.insert(position, signature)
         signatures.append(signature)
-    found = set()
+    found: set[tuple[int, int]] = set()
     for position, signature in enumerate(signatures):
         found.update((other, position) for other in index.query(signature) if other < position)
     return sorted(found)
