@@ -25,15 +25,17 @@ _MARK = re.compile(
       generated\ (?:by|from|with|using|on|at)\b
     | \b(?-i:T)his\ (?:file|module|code|class|script|package|source)\ (?:is|was|has\ been)\ (?:[a-z]+[-\ ])?
       (?:auto)?generated\b
-    | (?:^[^\w]*(?=(?-i:[A-Z]))|\bthis\ is\ an?\ )(?:auto|automatically|machine)[-\ ]?generated\ (?:file|code|module|source)\b
+    | (?:^[^\w]*(?=(?-i:[A-Z]))|\bthis\ is\ an?\ )(?:auto|automatically|machine)[-\ ]?generated
+      \ (?:file|code|module|source)\b
     | ^[^\w]*auto-?generated\b[^\w]*$
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 # String literals come first, so that a hash sign inside one starts no comment.
 _COMMENT_OR_STRING = re.compile(
-    rb"""\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\#(?P<comment>[^\n]*)""",
-    re.DOTALL,
+    rb"""\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?"""
+    rb"""|^[ \t\f]*\#(?P<comment>[^\n]*)|\#[^\n]*""",
+    re.DOTALL | re.MULTILINE,
 )
 _MODULE_DOCSTRING = re.compile(
     rb"""\A(?:[ \t\f\n]|\#[^\n]*\n)*[rRuU]?(?P<quote>\"{3}|'{3}|"|')(?P<text>.*?)(?:(?P=quote)|\Z)""",
