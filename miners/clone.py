@@ -1,33 +1,31 @@
-"""Owns GitPython: where a location leads, and its bare clone, made whole or fetched incrementally."""
+"""Owns GitPython: bare clones of places, made whole or fetched incrementally."""
 
 import errno
 import hashlib
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from git import Git
 
 from miners.commits import count_commits, parse_header, walk
-from miners.git_process import NO_GIT, ObjectReader, check_branch, git_environment, run_git
-from schemas.config import SourceConfig
+from miners.git_process import NO_GIT, ObjectReader, git_environment, run_git
+from miners.places import Place, identify
 from schemas.errors import ConfigError, DataError, PipelineError, TransientError
 from schemas.records import RepositoryRecord
 
-LOCAL = "local"
+__all__ = ["Clone", "Place", "check_shallow", "identify", "open_clone", "shallow_boundary"]
+
 DETACHED = "HEAD"
-_ALLOWED = "a location is a local path, a file:// or an https:// URL"
 _DETACHED_REF = "refs/postquem/detached"
 _STREAM_HASH = "postquem-stream-sha256"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)|[\w.-]+@[\w.-]+:")
-_URL_NAME = re.compile(r"[A-Za-z0-9._~+-]+")
 
 # What git and curl print, and what it means for the user. The first match counts.
 _AUTHENTICATION = re.compile(
@@ -40,39 +38,12 @@ _NO_REPOSITORY = re.compile(
     r"|unrecognized header|does not look like a v2",
     re.IGNORECASE,
 )
+_NETWORK = re.compile(
+    r"unable to access|could not resolve|connect|timed out|timeout|early EOF|RPC failed|hung up|empty reply|disconnect"
+    r"|reset by peer|\b(?:SSL|TLS|curl|HTTP)\b|error: (?:429|5\d\d)|fetch-pack|index-pack failed",
+    re.IGNORECASE,
+)
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where one repository comes from and under which name its clone is kept."""
-
-    kind: str
-    """`path`, `https` or `fast_import`."""
-    url: str
-    """What git is given: an absolute path or an https URL."""
-    host: str
-    """Host name, `local` for paths and imported streams."""
-    owner: str
-    """Owner (for nested groups all of them, slash-separated)."""
-    name: str
-    """Name without `.git`."""
-    web_url: str | None
-    """Base of permalinks, null without one."""
-    branch: str | None
-    """Branch to walk, null for the source's HEAD."""
-    repo_id: int | None
-    """The host's numeric id, null when there is none."""
-
-    @property
-    def repo(self) -> str:
-        """Return owner/name."""
-        return f"{self.owner}/{self.name}"
-
-    def git_dir(self, repos: Path) -> Path:
-        """Return the folder of the clone below `repos`; a port becomes part of the host's folder."""
-        port = urlsplit(self.url).port if self.kind == "https" else None
-        return repos / (f"{self.host}_{port}" if port else self.host) / self.owner / f"{self.name}.git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,79 +56,6 @@ class Clone:
     """The repository's row."""
 
 
-def identify(source: SourceConfig, location: str, base: Path) -> Place:
-    """Parse one location of a source; a relative path starts at `base`, the configuration's folder.
-
-    Raises ConfigError that says what is allowed for every other protocol, for options in disguise, for
-    credentials in the URL and for a path that does not exist.
-    """
-    if source.branch is not None:
-        check_branch(source.branch)
-    if not location or location.startswith("-") or any(ord(char) < 32 for char in location):
-        raise ConfigError(f"{location!r} is no location; {_ALLOWED}")
-    if source.fast_import:
-        path = _existing(location, base)
-        return _local_place(source, "fast_import", path, ("samples", path.stem))
-    if location.lower().startswith("https://"):
-        return _https_place(source, location)
-    if location.lower().startswith("file://"):
-        parts = urlsplit(location)
-        if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-            raise ConfigError(f"{location!r} names another machine; write file:///absolute/path")
-        location = unquote(parts.path)
-    elif _SCHEME.match(location):
-        raise ConfigError(f"{location!r} is not allowed: {_ALLOWED}")
-    path = _existing(location, base)
-    folders = [part for part in path.parts[1:] if part != ".git"]
-    return _local_place(source, "path", path, (folders[-2] if len(folders) > 1 else LOCAL, folders[-1]))
-
-
-def _existing(location: str, base: Path) -> Path:
-    """Return the absolute path of a location, `..` resolved but symbolic links kept for the name's sake."""
-    path = Path(os.path.abspath(base / Path(location).expanduser()))  # noqa: PTH100 - resolve() follows links
-    if not path.exists():
-        raise ConfigError(f"{path} does not exist; correct it in [[sources]] or set optional = true there")
-    if len(path.parts) < 2:
-        raise ConfigError(f'{path} has no name; set repo = "owner/name" and give the repository\'s folder')
-    return path
-
-
-def _local_place(source: SourceConfig, kind: str, path: Path, derived: tuple[str, str]) -> Place:
-    owner, name = source.repo.split("/", 1) if source.repo else derived
-    owner, name = _file_name(owner), _file_name(name.removesuffix(".git"))
-    return Place(kind, str(path), LOCAL, owner, name, source.web_url, source.branch, source.repo_id)
-
-
-def _file_name(text: str) -> str:
-    """Return a name that is safe as one folder and readable in row ids."""
-    name = re.sub(r"[^\w.+~-]", "-", text).lstrip(".-")
-    if not name:
-        raise ConfigError(f'{text!r} cannot be part of a repository\'s name; set repo = "owner/name"')
-    return name
-
-
-def _https_place(source: SourceConfig, location: str) -> Place:
-    try:
-        parts = urlsplit(location)
-        host, _port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigError(f"{location!r} is no valid URL: {error}") from None
-    if "@" in parts.netloc:
-        raise ConfigError(
-            f"the URL for {host} holds credentials, which would be stored with the clone; "
-            "private repositories are not fetched: clone it by hand and give the path"
-        )
-    path = parts.path.rstrip("/").removesuffix(".git")
-    names = path.strip("/").split("/")
-    safe = all(_URL_NAME.fullmatch(name) and not name.startswith((".", "-")) for name in names)
-    if not host or len(names) < 2 or not safe or parts.query or parts.fragment:
-        raise ConfigError(f"{location!r} is no repository URL; write https://host/owner/name")
-    owner, name = source.repo.split("/", 1) if source.repo else ("/".join(names[:-1]), names[-1])
-    web = f"https://{parts.netloc.lower()}{path}"
-    url = f"https://{parts.netloc.lower()}{parts.path.rstrip('/')}"
-    return Place("https", url, host, owner, name, source.web_url or web, source.branch, source.repo_id)
-
-
 def open_clone(place: Place, repos: Path) -> Clone:
     """Return the place's bare clone below `repos`, cloned now or brought up to date.
 
@@ -166,15 +64,14 @@ def open_clone(place: Place, repos: Path) -> Clone:
     DataError (`repository_empty`, `history_broken`, `git_failed`) and PipelineError (disk full).
     """
     target = place.git_dir(repos)
-    fresh = target.with_name(f".{target.name}.new")
     with _explained(place):
         target.parent.mkdir(parents=True, exist_ok=True)
-        for leftover in (fresh, _old_name(target)):
+        for leftover in (*target.parent.glob(f"{_new_prefix(target)}*"), _old_name(target)):
             shutil.rmtree(leftover, ignore_errors=True)
         if place.kind == "fast_import":
-            _import_stream(place, target, fresh)
+            _import_stream(place, target)
         else:
-            _clone_or_fetch(place, target, fresh)
+            _clone_or_fetch(place, target)
         return _describe(place, target)
 
 
@@ -234,7 +131,7 @@ def _meaning(place: Place, stderr: str) -> PipelineError:
             f"{place.url} does not exist, is private or is refused ({text}); "
             "a private repository can be cloned by hand and given as a path"
         )
-    if place.kind == "https":
+    if place.kind == "https" and _NETWORK.search(text):
         return TransientError(f"{place.url}: {text}")
     return DataError("git_failed", text)
 
@@ -250,17 +147,19 @@ def _explained(place: Place) -> Iterator[None]:
         raise ConfigError(f"cannot keep the clone of {place.url}: {error}; choose another --workspace") from error
 
 
-def _clone_or_fetch(place: Place, target: Path, fresh: Path) -> None:
+def _clone_or_fetch(place: Place, target: Path) -> None:
     ref = _remote_ref(place, target.parent)
     if target.exists() and not shallow_boundary(target):
         try:
             _fetch(place, ref, target)
             return
         except (DataError, ConfigError):
-            # A damaged clone, or a source that cannot pack what is new (it lacks blobs): copy it as a whole.
+            # A damaged clone, the lock of a killed git, or a source that cannot pack what is new because it lacks
+            # blobs: copy it as a whole.
             pass
-    _create(place, ref, fresh)
-    _replace(target, fresh)
+    with _fresh_folder(target) as fresh:
+        _create(place, ref, fresh)
+        _replace(target, fresh)
 
 
 def _remote_ref(place: Place, cwd: Path) -> str:
@@ -318,11 +217,25 @@ def _replace(target: Path, fresh: Path) -> None:
     shutil.rmtree(_old_name(target), ignore_errors=True)
 
 
+@contextmanager
+def _fresh_folder(target: Path) -> Iterator[Path]:
+    """Give an empty folder beside the target under a name of its own: the git of a killed run may still write."""
+    fresh = Path(tempfile.mkdtemp(prefix=_new_prefix(target), dir=target.parent))
+    try:
+        yield fresh
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _new_prefix(target: Path) -> str:
+    return f".{target.name}.new-"
+
+
 def _old_name(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
-def _import_stream(place: Place, target: Path, fresh: Path) -> None:
+def _import_stream(place: Place, target: Path) -> None:
     """Import a `git fast-import` stream unless the clone was made of the same bytes."""
     try:
         stream = Path(place.url).read_bytes()
@@ -335,15 +248,23 @@ def _import_stream(place: Place, target: Path, fresh: Path) -> None:
     ref = f"refs/heads/{place.branch}" if place.branch else _first_ref(stream)
     if ref is None:
         raise DataError("repository_empty", f"{place.url} holds no commit command")
+    with _fresh_folder(target) as fresh:
+        _fill(place, stream, ref, fresh)
+        (fresh / _STREAM_HASH).write_text(digest, encoding="ascii")
+        _replace(target, fresh)
+
+
+def _fill(place: Place, stream: bytes, ref: str, fresh: Path) -> None:
+    """Make a bare repository of a stream and point its HEAD to the ref."""
     try:
         run_git(None, "init", "--quiet", "--bare", str(fresh))
         # raw-permissive: samples have zones and dates on purpose that other formats refuse.
         run_git(fresh, "fast-import", "--quiet", "--force", "--date-format=raw-permissive", input=stream)
         run_git(fresh, "symbolic-ref", "HEAD", ref)
     except DataError as error:
+        if _DISK_FULL.search(error.detail):
+            raise _meaning(place, error.detail) from None
         raise ConfigError(f"{place.url} is no valid fast-import stream ({error.detail}); correct it") from None
-    (fresh / _STREAM_HASH).write_text(digest, encoding="ascii")
-    _replace(target, fresh)
 
 
 def _first_ref(stream: bytes) -> str | None:

@@ -156,11 +156,20 @@ class TestLocalClones:
     def test_leftovers_of_a_killed_run_are_no_clone(self, repo: RepoBuilder, repos: Path) -> None:
         head = repo.commit({"a.py": b"1"})
         folder = repos / "local" / "src"
-        for name in (".shapes.git.new", ".shapes.git.old"):
+        for name in (".shapes.git.new-x1y2z3", ".shapes.git.old"):
             (folder / name / "objects").mkdir(parents=True)
             (folder / name / "HEAD").write_text("ref: refs/heads/main\n")
         assert open_clone(place_of(repo.path), repos).record.head == head
         assert sorted(path.name for path in folder.iterdir()) == ["shapes.git"]
+
+    @pytest.mark.parametrize("lock", ["refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"])
+    def test_the_locks_of_a_killed_git_block_nothing(self, repo: RepoBuilder, repos: Path, lock: str) -> None:
+        repo.commit({"a.py": b"1"})
+        clone = open_clone(place_of(repo.path), repos)
+        (clone.git_dir / lock).parent.mkdir(parents=True, exist_ok=True)
+        (clone.git_dir / lock).write_bytes(b"")
+        head = repo.commit({"a.py": b"2"})
+        assert open_clone(place_of(repo.path), repos).record.head == head
 
     def test_the_same_name_at_another_place(self, repo: RepoBuilder, tmp_path: Path, repos: Path) -> None:
         repo.commit({"a.py": b"1"})

@@ -121,6 +121,16 @@ class TestHttps:
             open_clone(place, repos)
         assert run_git(place.git_dir(repos), "rev-parse", "HEAD").decode().strip() == head
 
+    def test_the_lock_of_a_killed_git_blocks_nothing(self, server: Server, repos: Path) -> None:
+        repo = self.published(server)
+        place = server.place("owner/name.git")
+        clone = open_clone(place, repos)
+        (clone.git_dir / "refs" / "heads").mkdir(parents=True, exist_ok=True)
+        (clone.git_dir / "refs" / "heads" / "main.lock").write_bytes(b"")
+        head = repo.commit({"a.py": b"2"})
+        git(repo.git_dir, "update-server-info")
+        assert open_clone(place, repos).record.head == head
+
     def test_a_redirect_away_from_https_is_not_followed(self, server: Server, repos: Path) -> None:
         server.statuses["/owner"] = 301
         with pytest.raises((ConfigError, TransientError), match=r"[Pp]rotocol|redirect|not allowed"):

@@ -46,6 +46,12 @@ class TestIdentify:
         place = place_of(repo.path, repo="geo/forms", web_url="https://example.org/geo/forms")
         assert (place.repo, place.web_url) == ("geo/forms", "https://example.org/geo/forms")
 
+    @pytest.mark.parametrize("name", ["../up", "a/..", "a/b/c", "/b", "a/", "a b/c", ".hidden/c", "a/-b"])
+    def test_a_stated_name_cannot_leave_its_folder(self, repo: RepoBuilder, name: str) -> None:
+        for location in (str(repo.path), "https://example.org/a/b"):
+            with pytest.raises(ConfigError, match="must be owner/name"):
+                identify(SourceConfig(git=(location,), repo=name), location, Path("/"))
+
     @pytest.mark.parametrize(
         "form",
         [
