@@ -131,13 +131,13 @@ def _columns(facts: ReleaseFacts) -> str:
     for config in facts.configs:
         docs = column_docs((config.schema.metadata or {}).get(b"postquem.table", b"").decode())
         columns = [(column.name, str(column.type)) for column in config.schema]
-        fresh = [column for column in columns if column not in known]
+        fresh = [column for column in columns if config.name == EXCLUSIONS or column not in known]
         if fresh:
             rows = [[_code(name), kind, _text(docs.get(name, ""))] for name, kind in fresh]
             inherits = len(fresh) < len(columns)
             title = f"### {config.name}\n\n" + ("The columns above that it shares, and:\n\n" if inherits else "")
             blocks.append(title + _table(["column", "type", "meaning"], rows))
-        known.update(columns if config.name != EXCLUSIONS else [])
+        known.update(columns)
     return "## Columns\n\n" + "\n\n".join(blocks)
 
 

@@ -42,8 +42,8 @@ def write_shards(folder: Path, config: str, table: pa.Table) -> list[FileEntry]:
         raise PipelineError(f"{config!r} cannot name a config: use lower-case letters, digits and _")
     order = _total_order(config, table)
     wide = _wide(table)
-    n_shards = max(1, ceil(_data_bytes(table) / SHARD_BYTES))
-    n_rows = ceil(table.num_rows / n_shards)
+    n_rows = max(1, ceil(table.num_rows / max(1, ceil(_data_bytes(table) / SHARD_BYTES))))
+    n_shards = max(1, ceil(table.num_rows / n_rows))
     return [
         write_table(
             folder / config / f"test-{index:05d}-of-{n_shards:05d}.parquet",
