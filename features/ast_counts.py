@@ -96,12 +96,15 @@ def _grouped(found: list[tuple[str, Node]]) -> Landmarks:
 
 
 def _count_errors(root: Node) -> tuple[int, int]:
-    """Return the numbers of ERROR and of MISSING nodes; subtrees without either are not entered."""
+    """Return the numbers of ERROR and of MISSING nodes.
+
+    Only the root's `has_error` is trusted: an ERROR leaf may deny having one.
+    """
     errors = missing = 0
     stack = [root] if root.has_error else []
     while stack:
         node = stack.pop()
         errors += node.is_error
         missing += node.is_missing
-        stack.extend(child for child in node.children if child.has_error)
+        stack.extend(node.children)
     return errors, missing

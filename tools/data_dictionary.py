@@ -44,6 +44,7 @@ SECTIONS = (
     Section("from_docstring", tasks.FromDocString, records.DataPoint),
     Section("commit_gen", tasks.CommitGen, records.DataPoint),
     Section("summarization_gen", tasks.SummarizationGen, records.DataPoint),
+    Section("unique_rows", records.UniqueRow),
     Section("duplicates", records.DuplicatePair),
     Section("duplicate_clusters", records.DuplicateCluster),
     Section("exclusions", records.Exclusion),
