@@ -109,8 +109,9 @@ class _CleanGit(Git):
 def _git(place: Place, cwd: Path, command: str, *args: str) -> str:
     """Run a git command that talks to the source through GitPython; return its output or raise what it means."""
     Git.check_unsafe_protocols(place.url)
-    answer: Any = _CleanGit(str(cwd))._call_process(command, *args, with_extended_output=True, with_exceptions=False)
-    status, output, stderr = answer
+    status, output, stderr = _CleanGit(str(cwd)).execute(
+        ["git", command, *args], with_extended_output=True, with_exceptions=False
+    )
     if status != 0:
         raise _meaning(place, str(stderr))
     return str(output)
