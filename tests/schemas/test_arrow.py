@@ -50,7 +50,7 @@ def test_all_null_column_keeps_its_type() -> None:
 
 def test_null_in_a_required_column_is_refused() -> None:
     broken = Exclusion(row_id=None, stage="s", reason="r")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Exclusion.row_id is null in 1 rows"):
+    with pytest.raises(ValueError, match=r"Exclusion\.row_id is null in 1 rows"):
         to_table([broken], Exclusion)
 
 
