@@ -1,0 +1,61 @@
+"""Measure a function in a process of its own: CPU seconds with its children, wall seconds, peak memory."""
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one run cost."""
+
+    name: str
+    """Who ran."""
+    result: int
+    """What the function returned: how many things it found."""
+    cpu: float
+    """CPU seconds, user and system, children included."""
+    wall: float
+    """Wall seconds."""
+    peak_mib: float
+    """Largest resident set of the process or one of its children, MiB."""
+
+
+def measure(name: str, function: Callable[..., int], *args: Any) -> Measurement | None:  # noqa: ANN401 - passed through
+    """Run function(*args) in a fresh process and return its cost; None when it failed (it printed why)."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(sender, function, args))
+    process.start()
+    sender.close()
+    try:
+        result, cpu, wall, peak = receiver.recv()
+    except EOFError:
+        print(f"  {name:>12}: failed on this input, see its error above")
+        return None
+    process.join()
+    return Measurement(name, result, cpu, wall, peak)
+
+
+def print_ratio(title: str, measurements: Sequence[Measurement], unit: str) -> None:
+    """Print a line per run and the ratio of each peer's CPU seconds to ours (the last one)."""
+    ours = measurements[-1]
+    print(title)
+    for item in measurements:
+        print(
+            f"  {item.name:>12}: {item.result:>8,} {unit}, {item.cpu:8.2f} CPU s, {item.wall:8.2f} s wall, "
+            f"{item.peak_mib:7.0f} MiB, {item.cpu / ours.cpu:6.2f} x ours"
+        )
+
+
+def _run(sender: Connection, function: Callable[..., int], args: Sequence[Any]) -> None:
+    started = time.perf_counter()
+    result = function(*args)
+    wall = time.perf_counter() - started
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    sender.send((result, cpu, wall, max(own.ru_maxrss, children.ru_maxrss) / 1024))
