@@ -4,6 +4,7 @@ The project follows lizard's definitions (features/complexity.py). Where the val
 own definition, and the function falls under one of the rules below; no other difference is accepted.
 """
 
+import re
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,14 +17,18 @@ from tree_sitter import Node
 from features.ast_counts import count_nodes
 from features.complexity import Metrics, measure
 from features.parsing import ParsedCode, parse_method
+from schemas.errors import DataError
 from tests.features.real_code import methods_of
 
 N_FUNCTIONS = 4_000
 MAX_FILE_BYTES = 200_000  # larger files are tables, and slow in lizard
-# Measured with lizard 1.24.3 on 48,909 functions of CPython 3.11 and 130 packages: 0.28%.
+# Measured with lizard 1.24.3: 0.28% of 48,909 functions of CPython 3.11 and its packages, 0.8% of 17,900 of CPython 3.13.
 MAX_DIFFERING = 0.02
 # On the same functions: 1.6%, all with a body or a nested body on the header's line or a header over several lines.
 MAX_MISSED = 0.06
+
+# One of 18,100 functions of CPython 3.13 (test_compile.py, lines to the left inside brackets).
+MAX_UNREADABLE = 0.001
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -65,10 +70,17 @@ def triple_quotes_in_expression(parsed: ParsedCode) -> bool:
 
 
 def continued_header(parsed: ParsedCode) -> bool:
-    """Lizard ends a function at a header line behind `)`: a default in brackets, a return type over several lines."""
-    function = parsed.definition.function
-    header = parsed.source[function.start_byte : parsed.definition.header_end].splitlines()
-    return any(b")" in line for line in header[:-1])
+    """Lizard ends a function at a header line behind `)`: a default in brackets, a return type over several lines.
+
+    What it cuts off an inner function it gives to the enclosing one.
+    """
+    for node in walk(parsed.definition.function):
+        body = node.child_by_field_name("body") if node.type == "function_definition" else None
+        if body is not None:
+            header = parsed.source[node.start_byte : body.start_byte].rstrip().splitlines()
+            if any(b")" in line for line in header[:-1]):
+                return True
+    return False
 
 
 def line_left_of_body(parsed: ParsedCode) -> bool:
@@ -115,6 +127,12 @@ def case_as_a_name(parsed: ParsedCode) -> bool:
     return any(node.type == "identifier" and node.text == b"case" for node in walk(parsed.definition.function))
 
 
+def letters_unknown_to_re(parsed: ParsedCode) -> bool:
+    """Lizard splits a name at a character that Python takes into names and `\\w` does not match (U+E0100)."""
+    names = [node.text or b"" for node in walk(parsed.definition.function) if node.type == "identifier"]
+    return any(re.fullmatch(r"\w+", name.decode()) is None for name in names)
+
+
 def speaks_to_lizard(parsed: ParsedCode) -> bool:
     """A comment with one of lizard's directives makes it leave the function out."""
     comments = [node.text or b"" for node in walk(parsed.tree.root_node) if node.type == "comment"]
@@ -130,6 +148,7 @@ RULES: tuple[Callable[[ParsedCode], bool], ...] = (
     braces_of_escapes_in_f_string,
     quotes_nested_in_f_string,
     case_as_a_name,
+    letters_unknown_to_re,
 )
 # Rules by which lizard only loses lines: its other two values must agree.
 LINES_ONLY = (triple_quotes_in_expression,)
@@ -167,13 +186,15 @@ class Comparison:
     unexplained: list[str] = field(default_factory=list)
     n_missed: int = 0
     missed_without_reason: list[str] = field(default_factory=list)
+    n_unreadable: int = 0
+    """Functions that CPython accepts and the tree-sitter grammar does not see as one definition."""
 
 
 def sample_files() -> list[Path]:
     """Return files of both folders spread evenly, the same ones on every run over the same installation."""
     paths = sysconfig.get_paths()
     files: list[Path] = []
-    for folder, share in ((Path(paths["stdlib"]), 330), (Path(paths["purelib"]), 330)):
+    for folder, share in ((Path(paths["stdlib"]), 170), (Path(paths["purelib"]), 170)):
         own = [
             path
             for path in sorted(folder.rglob("*.py"))
@@ -202,7 +223,11 @@ def compared(functions: list[str]) -> Comparison:
     """Compare every function with lizard."""
     result = Comparison()
     for code in functions:
-        parsed, ours, theirs = compare(code)
+        try:
+            parsed, ours, theirs = compare(code)
+        except DataError:
+            result.n_unreadable += 1
+            continue
         if theirs is None:
             result.n_missed += 1
             if not is_missed_for_a_reason(parsed):
@@ -224,6 +249,7 @@ def test_thousands_of_functions_have_lizards_values_or_fall_under_a_named_rule()
     assert result.n_equal >= 3_000
     assert sum(result.explained.values()) <= MAX_DIFFERING * result.n_equal
     assert result.n_missed <= MAX_MISSED * result.n_equal
+    assert result.n_unreadable <= MAX_UNREADABLE * result.n_equal
 
 
 # One small function for each rule: what lizard says, what is right by its definition.
@@ -259,6 +285,10 @@ EXAMPLES = {
     "case_as_a_name": (
         "def f(x):\n    match x:\n        case case:\n            return 1",
         Metrics(nloc=4, complexity=2, token_count=13),
+    ),
+    "letters_unknown_to_re": (
+        "def f(x):\n    x\U000e0100 = 1\n    return x",
+        Metrics(nloc=3, complexity=1, token_count=10),
     ),
 }
 
