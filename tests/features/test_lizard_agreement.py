@@ -22,7 +22,7 @@ from tests.features.real_code import methods_of
 
 N_FUNCTIONS = 4_000
 MAX_FILE_BYTES = 200_000  # larger files are tables, and slow in lizard
-# Measured with lizard 1.24.3: 0.28% of 48,909 functions of CPython 3.11 and its packages, 0.8% of 17,900 of CPython 3.13.
+# Measured with lizard 1.24.3: 0.28% of 48,909 functions of CPython 3.11 and its packages, 0.8% of 17,900 of 3.13.
 MAX_DIFFERING = 0.02
 # On the same functions: 1.6%, all with a body or a nested body on the header's line or a header over several lines.
 MAX_MISSED = 0.06
