@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 # ISO 639-1 codes of the languages that docstrings in public repositories are written in.
@@ -29,21 +28,21 @@ CONFIDENCE_DIGITS = 4
 _MAX_CHARACTERS = 1_000
 _MAX_PROSE = 300
 
-_CODE = re.compile(
-    r"```[\s\S]*?(?:```|\Z)"  # fenced code
-    r"|``[^`\n]*``|`[^`\n]*`"  # code and references in reStructuredText and Markdown
-    r"|https?://\S+|\S+@\S+\.\w+"  # addresses
-    r"|^\s*(?:>>>|\.\.\.).*$"  # doctest
-    r"|^\s*[:@]\w+[^:\n]*:"  # :param name:
-    r"|^\s*(?i:args|arguments|parameters|params|returns?|raises?|yields?|examples?|notes?|attributes|todo)\s*:?\s*$"
-    r"|^\s*[-=~^]{3,}\s*$"  # underlines of headings
-    r"|[^\s_(){}\[\]<>=/\\|]*[_{}\[\]<>=/\\|][^\s,;。、，]*"  # words with code characters
-    r"|\w+\(\w*\)"  # calls
-    r"|\b[A-Za-z]\w*(?:\.\w+)+\b"  # dotted names
-    r"|\b[A-Z]?[a-z]+[A-Z]\w*\b"  # camel case
-    r"|\d+",
-    re.MULTILINE,
+# What is no prose, each with a text without which it need not be looked for.
+_MARKUP = (
+    ("`", re.compile(r"```[\s\S]*?(?:```|\Z)|``[^`\n]*``|`[^`\n]*`")),  # fenced and inline code
+    (">>>", re.compile(r"^\s*(?:>>>|\.\.\.).*$", re.MULTILINE)),  # doctest
+    (":", re.compile(r"^\s*[:@]\w+[^:\n]*:", re.MULTILINE)),  # :param name:, @param name:
+    (
+        ":",
+        re.compile(
+            r"^\s*(?:args|arguments|parameters|params|returns?|raises?|yields?|examples?|notes?|attributes|todo)\s*:\s*$",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+    ),
 )
+# A word of code: it has a character of code, a digit, an address, a dot or a capital inside.
+_CODE_WORD = re.compile(r"[_{}\[\]<>=/\\|@\d]|\w\(|\w\.\w|[a-z][A-Z]|^[-~^]{3,}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +66,19 @@ def _identifier() -> LanguageIdentifier:
 def identify_language(docstring: str) -> DocLanguage | None:
     """Return the language of a docstring; None when it has no letters to judge by."""
     text = prose_of(docstring[:_MAX_CHARACTERS])
-    if not any(char.isalpha() for char in text):
+    if not any(map(str.isalpha, text)):
         return None
     ranking = _identifier().rank(text[:_MAX_PROSE])
-    weights = np.array([score * (ENGLISH_PRIOR if code == "en" else 1.0) for code, score in ranking])
-    best = int(weights.argmax())
-    return DocLanguage(ranking[best][0], round(float(weights[best] / weights.sum()), CONFIDENCE_DIGITS))
+    weights = [(score * ENGLISH_PRIOR if code == "en" else score, code) for code, score in ranking]
+    weight, code = max(weights)
+    return DocLanguage(code, round(weight / sum(item for item, _ in weights), CONFIDENCE_DIGITS))
 
 
 def prose_of(docstring: str) -> str:
     """Return the docstring without code, markup and addresses; the whole text when nothing else is left."""
-    prose = " ".join(_CODE.sub(" ", docstring).split())
-    return prose if any(char.isalpha() for char in prose) else docstring
+    text = docstring
+    for mark, pattern in _MARKUP:
+        if mark in text:
+            text = pattern.sub(" ", text)
+    prose = " ".join(word for word in text.split() if _CODE_WORD.search(word) is None)
+    return prose if any(map(str.isalpha, prose)) else docstring

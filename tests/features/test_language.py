@@ -55,7 +55,7 @@ def test_a_text_without_letters_has_no_language(text: str) -> None:
         (":param x: the value\n:return: a number", "the value a number"),
         ("Args:\n    x (int): the value\n\nReturns:\n    the sum", "x (int): the value the sum"),
         ("Title\n=====\nText", "Title Text"),
-        ("Call foo_bar, fooBar, os.path and f() twice", "Call , , and twice"),
+        ("Call foo_bar, fooBar, os.path and f() twice", "Call and twice"),
         ("Do it:\n\n>>> do(1)\n... 2\nDone", "Do it: Done"),
         ("Use\n```\nx = 1\n```\nso", "Use so"),
         ("Use 3 of 4", "Use of"),
