@@ -117,6 +117,8 @@ class _Miner:
         self._licences = LicenceDetector(reader)
         self._sources = SourceCache(reader, config.max_file_bytes)
         self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
+        # Latest blob read for a path: the likely other version of a new one.
+        self._latest: dict[str, str] = {}
         # Commits whose trees the store knows whole: boundary commits, then every commit taken.
         self._known_commits: set[str] = set()
 
@@ -153,7 +155,8 @@ class _Miner:
             if self._store.knows(blob_id):
                 continue
             try:
-                self._store.file(blob_id)
+                self._store.file(blob_id, self._latest.get(paths[0]))
+                self._latest[paths[0]] = blob_id
                 self.outcome.counts["index"] += 1
             except DataError as error:
                 row_id = f"{self._record.repo}@{commit_id}:{paths[0]}"
@@ -166,7 +169,9 @@ class _Miner:
         try:
             blob_id = change.blob_id or ""
             is_old = self._store.knows(blob_id)
-            source, after = self._sources.get(blob_id), self._store.file(blob_id)
+            like = old.file.blob_id if old.file is not None else self._latest.get(path)
+            source, after = self._sources.get(blob_id), self._store.file(blob_id, like)
+            self._latest[path] = blob_id
             parents = [
                 self._view(changes, index, old if index == 0 else _Old(change.path, before), (blob_id, is_old))
                 for index, before in enumerate(change.before[: len(changes.parent_ids)])

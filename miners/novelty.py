@@ -8,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, scan, token_hashes
-from miners.syntax import parse
+from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, token_hashes
+from miners.rescan import Scanned, rescan, scan_file
 from schemas.errors import DataError
 from schemas.records import Novelty
 
@@ -25,8 +25,13 @@ class FileDefinitions:
 
     blob_id: str
     """The blob."""
-    spans: tuple[MethodSpan, ...]
-    """All definitions in source order, nested ones included."""
+    scanned: Scanned
+    """What one parse of it says."""
+
+    @property
+    def spans(self) -> tuple[MethodSpan, ...]:
+        """Return all definitions in source order, nested ones included."""
+        return self.scanned.spans
 
     @property
     def methods(self) -> list[MethodSpan]:
@@ -126,7 +131,8 @@ def _against(
 
 
 class DefinitionStore:
-    """Definitions of all blobs seen so far, found by blob or by tokens; every blob is parsed at most once.
+    """Definitions of all blobs seen so far, found by blob or by tokens; every blob is parsed at most once, and only
+    where it differs from a version known already.
 
     `load(blob_id)` returns a blob's text in UTF-8 or raises DataError; the store keeps digests and spans only.
     """
@@ -138,11 +144,14 @@ class DefinitionStore:
         self._blobs_by_key: dict[bytes, list[str]] = {}
         self._hashes: OrderedDict[bytes, TokenHashes] = OrderedDict()
 
-    def file(self, blob_id: str) -> FileDefinitions:
-        """Return a blob's definitions and index them; raise the same DataError each time when it is unreadable."""
+    def file(self, blob_id: str, like: str | None = None) -> FileDefinitions:
+        """Return a blob's definitions and index them; raise the same DataError each time when it is unreadable.
+
+        `like` names a blob that is probably another version of the file; it saves time and changes no result.
+        """
         found = self._files.get(blob_id)
         if found is None:
-            found = self._files[blob_id] = self._read(blob_id)
+            found = self._files[blob_id] = self._read(blob_id, like)
         if isinstance(found, DataError):
             raise DataError(found.reason, found.detail)
         return found
@@ -156,17 +165,23 @@ class DefinitionStore:
         keys = (span.keys.nameless, span.keys.symbols)
         return any(blob_id != fresh_blob for key in keys for blob_id in self._blobs_by_key.get(key, ()))
 
-    def _read(self, blob_id: str) -> FileDefinitions | DataError:
+    def _read(self, blob_id: str, like: str | None) -> FileDefinitions | DataError:
         try:
             source = self._load(blob_id)
-            spans = scan(source, parse(source), self._texts)
+            scanned = self._scan(source, like)
         except DataError as error:
             return error
         except (RecursionError, MemoryError, ValueError) as error:
             return DataError("file_unparsable", f"{type(error).__name__}: {error}")
-        for key in dict.fromkeys(key for span in spans for key in (span.keys.nameless, span.keys.symbols)):
+        for key in dict.fromkeys(key for span in scanned.spans for key in (span.keys.nameless, span.keys.symbols)):
             self._blobs_by_key.setdefault(key, []).append(blob_id)
-        return FileDefinitions(blob_id, tuple(spans))
+        return FileDefinitions(blob_id, scanned)
+
+    def _scan(self, source: bytes, like: str | None) -> Scanned:
+        old = self._files.get(like) if like is not None else None
+        if not isinstance(old, FileDefinitions):
+            return scan_file(source, self._texts)
+        return rescan(source, self._load(old.blob_id), old.scanned, self._texts)
 
     def hashes(self, blob_id: str, span: MethodSpan) -> TokenHashes:
         """Return the token digests of a definition of a blob."""
