@@ -1,4 +1,8 @@
-"""Small methods with every computed column worked out by hand (tree shapes read off the grammar's node list)."""
+"""Small methods with the expected value of every computed column.
+
+Checked by hand: all columns of one_liner, empty, docstring_only and annotated, the metrics of most others. Node counts
+of all are checked against a plain tree walk, metrics against lizard, in the tests beside this file.
+"""
 
 import sys
 
