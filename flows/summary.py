@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -33,12 +34,13 @@ def as_json(result: BuildResult, seconds: float) -> dict[str, object]:
 
 def print_summary(console: Console, result: BuildResult, workspace: Path, seconds: float) -> None:
     """Print rows in, rows out, what was left out and why, the time, and where the output is."""
-    table = Table(title="What became of every row", title_justify="left", caption_justify="left")
-    for name, justify in (("stage", "left"), ("rows in", "right"), ("rows out", "right"), ("work s", "right")):
-        table.add_column(name, justify="right" if justify == "right" else "left", no_wrap=True)
-    table.add_column("left out, by reason")
+    table = Table(title="What became of every row", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("stage", no_wrap=True)
+    for name in ("rows in", "rows out", "work s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("left out, by reason", overflow="fold")
     for row in combine_reports(result.reports):
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in row.excluded_by_reason.items())
+        reasons = "\n".join(f"{count:,} {reason}" for reason, count in row.excluded_by_reason.items())
         work = f"{_seconds(result.reports, row.stage):.1f}"
         table.add_row(row.stage, f"{row.rows_in:,}", f"{row.rows_out:,}", work, reasons)
     console.print(table)
