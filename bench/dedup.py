@@ -105,7 +105,7 @@ def datasketch(sets: TokenSets) -> PairArray:
 
 def rensa(sets: TokenSets) -> PairArray:
     """Run rensa's RMinHashLSH."""
-    from rensa import RMinHash, RMinHashLSH
+    from rensa import RMinHash, RMinHashLSH  # type: ignore[import-untyped]  # rensa ships no types
 
     tokens = [[str(token) for token in ids.tolist()] for ids in np.split(sets.ids, sets.offsets[1:-1])]
     signatures = RMinHash.from_token_sets(tokens, NUM_PERM, 1)

@@ -1,0 +1,40 @@
+import pytest
+
+from bench.dedup import CONTESTANTS, Outcome, main, report
+from tests.dedup.corpus import real_functions, sets_from, sets_of
+
+
+def test_exact_join_returns_what_brute_force_does_on_real_functions() -> None:
+    sets = sets_of(sorted(set(real_functions(600, seed=5))))
+    exact, brute = (sorted(map(tuple, CONTESTANTS[name](sets).tolist())) for name in ("exact join", "brute force"))
+    assert exact == brute
+    assert len(exact) > 10
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_contestants_return_pairs_with_the_smaller_position_first(name: str) -> None:
+    if name == "rensa":
+        pytest.importorskip("rensa", reason="rensa comes with the bench extra only")
+    sets = sets_from([range(20), range(500, 530), range(20), range(600, 640)])
+    assert CONTESTANTS[name](sets).tolist() == [[0, 2]]
+
+
+def test_report_gives_recall_precision_and_ratio_against_brute_force() -> None:
+    truth = {(0, 1), (0, 2), (3, 4), (5, 6)}
+    outcomes = [
+        Outcome("exact join", 2.0, 100.0, truth),
+        Outcome("datasketch", 10.0, 50.0, {(0, 1), (7, 8)}),
+        Outcome("brute force", 4.0, 200.0, truth),
+    ]
+    assert [line.split() for line in report(outcomes, 1_000).splitlines()] == [
+        ["CPU", "s", "rows/s", "recall", "precision", "peak", "MB", "CPU", "/", "ours"],
+        ["exact", "join", "2.00", "500", "1.0000", "1.0000", "100", "1.0"],
+        ["datasketch", "10.00", "100", "0.2500", "0.5000", "50", "5.0"],
+        ["brute", "force", "4.00", "250", "1.0000", "1.0000", "200", "2.0"],
+    ]
+
+
+def test_unknown_contestant_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--contestant", "guess"])
+    assert "invalid choice: 'guess'" in capsys.readouterr().err
