@@ -19,8 +19,8 @@ Ints = npt.NDArray[np.int64]
 # Products of a denominator and a set size stay below 2**63: sizes are at most the vocabulary's (2**13) or any 2**31.
 _MAX_DENOMINATOR = 10**9
 _CHUNK_TOKENS = 2_000_000  # token ids gathered at once while pairs are verified: about 50 MB
-# Counting a pair in a product of all sets of its block costs less than a tenth of counting it alone (docs/adr/0002): the
-# product is taken when a tenth of its cells are wanted, the case of large clusters.
+# Counting a pair in a product of all sets of its block costs less than a tenth of counting it alone
+# (docs/adr/0002): the product is taken when a tenth of its cells are wanted, the case of large clusters.
 _DENSE = 10
 _MAX_CELLS = 4_000_000  # cells of such a product: about 50 MB
 
