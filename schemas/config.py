@@ -111,6 +111,8 @@ class TestbedsConfig:
     """Rows of each generation testbed at most (Galeras' size)."""
     max_per_repo: int = 200
     """Rows of one repository in a testbed at most (MERA UnitTests' cap)."""
+    max_per_commit: int = 1
+    """Rows of one commit in commit_gen at most: they share their message, so one prompt would have many answers."""
     seed: int = 20_240_101
     """Seed of sampling and cuts."""
 
@@ -259,8 +261,8 @@ def _check(config: Config) -> None:
     unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
     if unknown:
         raise ConfigError(f"unknown testbed {', '.join(unknown)}; known testbeds: {', '.join(TESTBEDS)}")
-    if config.testbeds.size < 1 or config.testbeds.max_per_repo < 1:
-        raise ConfigError("testbeds.size and testbeds.max_per_repo must be at least 1")
+    if min(config.testbeds.size, config.testbeds.max_per_repo, config.testbeds.max_per_commit) < 1:
+        raise ConfigError("testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be at least 1")
     version = config.release.version
     if not version or not all(char.isalnum() or char in ".-_+" for char in version) or version.startswith("."):
         raise ConfigError(f"release.version {version!r} must be made of letters, digits, '.', '-', '_' and '+'")

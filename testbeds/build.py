@@ -23,7 +23,7 @@ REGISTRY: dict[str, Testbed] = {
     "random_cut": Testbed(RandomCut, random_cut),
     "with_docstring": Testbed(WithDocString, with_docstring),
     "from_docstring": Testbed(FromDocString, from_docstring),
-    "commit_gen": Testbed(CommitGen, commit_gen),
+    "commit_gen": Testbed(CommitGen, commit_gen, capped_by_commit=True),
     "summarization_gen": Testbed(SummarizationGen, summarization_gen),
 }
 ROW_TYPES: dict[str, type] = {name: testbed.row_type for name, testbed in REGISTRY.items()}
@@ -51,7 +51,9 @@ def build_testbed(name: str, points: Sequence[DataPoint], diffs: Diffs, config: 
         except DataError as error:
             reasons[point.row_id] = Exclusion(point.row_id, f"testbed_{name}", error.reason, error.detail)
     if testbed.sampled:
-        rows, left_out = sample_rows(rows, name, config)
+        rows, left_out = sample_rows(
+            rows, name, config, per_commit=config.max_per_commit if testbed.capped_by_commit else None
+        )
         reasons |= left_out
     return Kept(rows, [reasons[point.row_id] for point in ordered if point.row_id in reasons])
 

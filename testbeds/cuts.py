@@ -7,6 +7,9 @@ from schemas.errors import DataError
 from testbeds.order import draw
 from testbeds.task import require_parsed
 
+# A reviewer who read 100 cuts of real methods found 8 that ask for nothing, such as ` None`; 7 had one or two words.
+TARGET_WORDS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -50,11 +53,15 @@ def statement_tokens(definition: Definition) -> list[Token]:
 def admissible_cuts(tokens: list[Token]) -> list[int]:
     """Return the byte offsets at which a body with these statement tokens may be cut, ascending.
 
-    Every one is the end of a token, with at least that token of the body before it and at least one word behind it
-    (name, keyword, number, string or `...`): a target that only closes brackets would ask for nothing.
+    Every one is the end of a token, with at least that token of the body before it. Behind it stand at least
+    `TARGET_WORDS` words (name, keyword, number, string or `...`), in a body too short for that at least one: a target
+    that only closes brackets or ends an expression would ask for nothing.
     """
-    last = max((index for index, token in enumerate(tokens) if _is_word(token.text)), default=0)
-    return [token.end for token in tokens[:last]]
+    words = [index for index, token in enumerate(tokens) if _is_word(token.text)]
+    for wanted in (TARGET_WORDS, 1):
+        if len(words) >= wanted and words[-wanted] > 0:
+            return [token.end for token in tokens[: words[-wanted]]]
+    return []
 
 
 def _is_word(text: str) -> bool:

@@ -19,7 +19,8 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
 
 
 _VERSION = r"[^\s\w]{0,3}v?\.?\d+(?:\.\w+)+\S*"  # 8.4.2, v2.32.5, 8.4.dev, >=7.15.0, 35.0.0+snapshot
-_PATH = r"`?[\w.@+/-]*[./][\w.@+/-]*`?"  # README.md, docs/index.rst
+# README.md, docs/index.rst; with no slash only a short lower-case ending is one: `Tensor.matches` is no file.
+_PATH = r"`?[\w.@+/-]*(?:/[\w.@+/-]*|\.(?-i:[a-z]\w{0,4})(?!\w))`?"
 _BRANCH = r"['`\"]?(?:\S*/\S*|main|master|stable|dev|develop|development|trunk|next|upstream|head)['`\"]?"
 
 # All of these are matched from the subject's beginning; those that must reach its end have a `$`.

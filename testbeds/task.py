@@ -36,6 +36,8 @@ class Testbed:
     """Returns the row or raises DataError with the reason why the point has none."""
     sampled: bool = True
     """Sampled to the configured size; False keeps every row."""
+    capped_by_commit: bool = False
+    """At most the configured number of rows of one commit."""
 
 
 def extend(point: DataPoint, row_type: type[Row], **columns: str | int) -> Row:

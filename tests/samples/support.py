@@ -1,7 +1,7 @@
 """Imports of the sample repositories by plain git, and all of them run through the real stages."""
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -72,7 +72,9 @@ def run_all(folder: Path) -> Run:
     kept = [row for row in features.rows if row.row_id in kept_ids]
     files = [file for repository in mined.values() for file in repository.files]
     diffs = {(file.repo, file.commit_id, file.path): file.diff for file in files}
-    testbeds = {name: build_testbed(name, kept, diffs, config.testbeds) for name in config.testbeds.names}
+    # Without the cap on a commit's rows, so that the rules show on every method of the few commits.
+    testbeds_config = replace(config.testbeds, max_per_commit=1_000)
+    testbeds = {name: build_testbed(name, kept, diffs, testbeds_config) for name in config.testbeds.names}
     return Run(config, mined, blobs, features, dedup, testbeds)
 
 

@@ -82,7 +82,7 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
         ("[features]\nnovelty = 'added'\n", r"features.novelty must be a list, not 'added'"),
         ("[dedup]\nthreshold = 1.5\n", r"dedup.threshold must be above 0 and at most 1"),
         ("[testbeds]\nnames = ['humaneval']\n", r"unknown testbed humaneval; known testbeds: raw_data, "),
-        ("[testbeds]\nsize = 0\n", r"testbeds.size and testbeds.max_per_repo must be at least 1"),
+        ("[testbeds]\nsize = 0\n", r"testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be at least 1"),
         ("[release]\nversion = '../x'\n", r"release.version '../x' must be made of"),
         ("[search]\nlanguage = 'Python'\n", r"\[search\] \(GitHub search\) is not available yet"),
         ("[[sources]]\n", r"sources\[1\] must have either git or fast_import"),

@@ -104,9 +104,12 @@ def statement_spans(code: str) -> list[Span]:
 def allowed_cuts(code: str) -> list[int]:
     """Return, by the rule's words, every offset at which the body may be cut."""
     tokens = statement_spans(code)
-    while tokens and tokens[-1].text != "..." and not re.search(r"[\w\"']", tokens[-1].text):
-        tokens.pop()
-    return [token.end for token in tokens[:-1]]
+    wordy = [token.text == "..." or re.search(r"[\w\"']", token.text) is not None for token in tokens]
+    for needed in (3, 1):
+        cuts = [token.end for index, token in enumerate(tokens[:-1]) if sum(wordy[index + 1 :]) >= needed]
+        if cuts:
+            return cuts
+    return []
 
 
 @lru_cache(maxsize=64)

@@ -123,7 +123,7 @@ def test_row_has_the_points_columns_and_its_own(name: str, columns: dict[str, ob
 
 @pytest.mark.parametrize("name", TESTBEDS)
 def test_rows_survive_the_trip_through_arrow(name: str) -> None:
-    rows = build(name, point_of(), point_of(start_byte=500)).rows
+    rows = build(name, point_of(), point_of(start_byte=500, commit_id="e" * 40)).rows
     assert len(rows) == 2
     assert list(from_table(to_table(rows, ROW_TYPES[name]), ROW_TYPES[name])) == rows
 
@@ -236,11 +236,11 @@ def test_answer_in_the_prompt_is_left_out(name: str, overrides: dict[str, Any]) 
 
 
 def test_target_that_the_docstring_quotes_is_left_out_unless_it_is_short() -> None:
-    docstring = "Same as compute(first, second, third), for short."
-    point = point_of(code=f'def f():\n    """{docstring}"""\n    compute(first, second, third)', docstring=docstring)
+    docstring = "Same as compute(first, b, c, d), for short."
+    point = point_of(code=f'def f():\n    """{docstring}"""\n    compute(first, b, c, d)', docstring=docstring)
     results = [build("with_docstring", point, config=TestbedsConfig(seed=seed)) for seed in range(40)]
     targets = {row.target for kept in results for row in kept.rows if isinstance(row, WithDocString)}
-    assert targets == {" third)", ", third)"}
+    assert targets == {" b, c, d)", ", b, c, d)"}
     assert {item.reason for kept in results for item in kept.excluded} == {"answer_in_prompt"}
 
 
@@ -295,11 +295,22 @@ def test_every_point_is_accounted_for_in_total_order_whatever_the_input_order(
 
 @pytest.mark.parametrize("name", GENERATION)
 def test_generation_testbeds_are_sampled_to_their_size_with_a_cap(name: str) -> None:
-    points = [point_of(repo=f"owner/{index % 4}", start_byte=index) for index in range(40)]
+    points = [
+        point_of(repo=f"owner/{index % 4}", start_byte=index, commit_id=f"{index:040x}") for index in range(40)
+    ]  # fmt: skip
     kept = build(name, *points, config=TestbedsConfig(size=10, max_per_repo=3, seed=1))
     assert (len(kept.rows), max(Counter(row.repo for row in kept.rows).values())) == (10, 3)
     assert {item.reason for item in kept.excluded} <= {"not_sampled", "repo_cap"}
     assert len(build(name, *points, config=TestbedsConfig(size=100, max_per_repo=3, seed=1)).rows) == 12
+
+
+def test_one_commit_has_one_row_in_commit_gen_and_any_number_elsewhere() -> None:
+    points = [point_of(start_byte=index) for index in range(5)]
+    kept = build("commit_gen", *points)
+    assert len(kept.rows) == 1
+    assert Counter(item.reason for item in kept.excluded) == {"commit_cap": 4}
+    assert len(build("commit_gen", *points, config=TestbedsConfig(max_per_commit=3)).rows) == 3
+    assert len(build("random_cut", *points).rows) == 5
 
 
 @pytest.mark.parametrize("name", ["raw_data", "raw_data_docstring"])
