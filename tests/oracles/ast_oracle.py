@@ -174,9 +174,12 @@ class Repository:
         return self._trees[commit_id]
 
     def functions(self, blob_id: str) -> list[Function] | None:
-        """Return a blob's functions, None when this CPython cannot parse it."""
+        """Return a blob's functions, None when it is missing or this CPython cannot parse it."""
         if blob_id not in self._functions:
-            self._functions[blob_id] = functions_of(git(self.git_dir, "cat-file", "blob", blob_id))
+            try:
+                self._functions[blob_id] = functions_of(git(self.git_dir, "cat-file", "blob", blob_id))
+            except subprocess.CalledProcessError:
+                self._functions[blob_id] = None
         return self._functions[blob_id]
 
     def signatures(self, blob_id: str) -> tuple[frozenset[bytes], ...]:
@@ -187,9 +190,12 @@ class Repository:
         return self._signatures[blob_id]
 
     def renamed_from(self, parent: str, commit_id: str) -> dict[bytes, bytes]:
-        """Return {new path: old path} of Python files that git's rename detection pairs."""
+        """Return {new path: old path} of Python files that git's rename detection pairs; none if a blob is missing."""
         args = ("diff-tree", "-r", "-z", "-M", "-l1000", "--name-status", "--diff-filter=R", parent, commit_id)
-        pieces = git(self.git_dir, *args, "--", "*.py").split(b"\0")[:-1]
+        try:
+            pieces = git(self.git_dir, *args, "--", "*.py").split(b"\0")[:-1]
+        except subprocess.CalledProcessError:
+            return {}
         return {new: old for _, old, new in zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=True)}
 
 
