@@ -24,10 +24,11 @@ def main() -> int:
     since = options.since.replace(tzinfo=UTC)
     until = None if options.until is None else options.until.replace(tzinfo=UTC)
     now = datetime.now(UTC)
-    head = git(options.git_dir, "rev-parse", "HEAD").decode().strip()
+    git_dir = options.git_dir / ".git" if (options.git_dir / ".git").exists() else options.git_dir
+    head = git(git_dir, "rev-parse", "HEAD").decode().strip()
     record = RepositoryRecord("local/audit", "local", None, None, "HEAD", head, 0)
-    mined = mine_repository(Clone(options.git_dir, record), MiningConfig(), WindowConfig(since, until), now)
-    result = compare(mined, extract(options.git_dir, since, until or now))
+    mined = mine_repository(Clone(git_dir, record), MiningConfig(), WindowConfig(since, until), now)
+    result = compare(mined, extract(git_dir, since, until or now))
     for line in result.differences + (result.other_classes if options.all_classes else []):
         print(line)
     print(
