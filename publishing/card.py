@@ -1,23 +1,22 @@
 """The data set card (`README.md` of a release): YAML header and text, written from what the files hold."""
 
-from collections.abc import Iterable, Sequence
+from datetime import datetime
 
-from publishing.columns import column_docs
+from publishing.card_tables import (
+    columns_section,
+    configs_section,
+    funnel_section,
+    licenses_section,
+    overlap_section,
+    repositories_section,
+)
+from publishing.examples import render_example
 from publishing.facts import ReleaseFacts
 from publishing.header import SPLIT, header
+from publishing.limits import limits_section
 from publishing.manifest import MANIFEST_NAME, Manifest
-from publishing.shards import EXCLUSIONS, shard_pattern
-
-_PURPOSES = {
-    "raw_data": "every kept method: mining, metrics, sampling of one's own",
-    "raw_data_docstring": "the methods whose docstring has more than 3 words",
-    "random_cut": "code completion: `prefix` to `target`, without docstring",
-    "with_docstring": "code completion: `prefix` with docstring to `target`",
-    "from_docstring": "code generation: `prompt_code` (signature and docstring) to `target` (body)",
-    "commit_gen": "`commit_message` to `code`, or `code` and `diff` to `commit_message`",
-    "summarization_gen": "code summarisation: `code_without_docstring` to `target` (docstring)",
-    EXCLUSIONS: "what was left out: id, stage, reason and evidence",
-}
+from publishing.markdown import code, fenced, plain
+from publishing.shards import shard_pattern
 
 
 def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
@@ -25,26 +24,30 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
     sections = [
         _introduction(facts, manifest),
         _loading(facts, manifest),
-        _configs(facts, manifest),
+        configs_section(facts, manifest),
+        _examples(facts),
         _cutoff(facts, manifest),
-        _funnel(manifest),
-        _repositories(facts, manifest),
-        _licenses(facts),
-        _columns(facts),
-        _limits(manifest),
+        limits_section(facts, manifest),
+        columns_section(facts),
+        overlap_section(facts),
+        funnel_section(manifest),
+        repositories_section(facts, manifest),
+        licenses_section(facts),
         _provenance(manifest),
-        _citation(manifest),
+        _citation(facts, manifest),
     ]
-    return header(facts, manifest.name) + "\n" + "\n\n".join(sections) + "\n"
+    return header(facts, manifest.name) + "\n" + "\n\n".join(section for section in sections if section) + "\n"
 
 
 def _introduction(facts: ReleaseFacts, manifest: Manifest) -> str:
-    classes = ", ".join(f"{_code(name)} ({rows:,})" for name, rows in facts.by_novelty.items()) or "none"
+    classes = ", ".join(f"{code(name)} ({rows:,})" for name, rows in facts.by_novelty.items()) or "none"
     return (
-        f"# {_text(manifest.name)} {manifest.version}\n\n"
-        "Benchmarks for code models, made of Python functions and methods that entered their repositories after a "
-        "cutoff, mined from git history, freed of near-duplicates and cut into tasks. The testbeds follow Galeras "
-        "(ICSME 2023).\n\n"
+        f"# {plain(manifest.name)} {manifest.version}\n\n"
+        "Benchmarks for code models, made of Python functions and methods that commits dated at or after "
+        f"{_day(manifest.config['window']['since'])} brought to their repositories, mined from git history, freed of "
+        "near-duplicates and cut into tasks. What is shown of a row of the class `added` is that no definition of its "
+        "name in the file and none with its tokens stood in the commit's parent tree; Limits says what is not shown. "
+        "The testbeds follow Galeras (ICSME 2023).\n\n"
         f"{facts.rows:,} distinct rows from {len(facts.by_repo):,} repositories. Novelty classes: {classes}."
     )
 
@@ -52,109 +55,55 @@ def _introduction(facts: ReleaseFacts, manifest: Manifest) -> str:
 def _loading(facts: ReleaseFacts, manifest: Manifest) -> str:
     loadable = [config.name for config in facts.configs if config.rows]
     name = loadable[0] if loadable else "raw_data"
+    load = (
+        "from datasets import load_dataset\n\n"
+        f'rows = load_dataset("<this folder or its id on the Hub>", "{name}", split="{SPLIT}")'
+    )
     return (
-        "## How to load\n\n"
-        "```python\nfrom datasets import load_dataset\n\n"
-        f'rows = load_dataset("<this folder or its id on the Hub>", "{name}", split="{SPLIT}")\n```\n\n'
+        f"## How to load\n\n{fenced(load, 'python')}\n\n"
         f'From the Hub, add `revision="{manifest.version}"` to get exactly this release. '
         "With DuckDB, in this folder:\n\n"
         f"```sql\nSELECT repo, fun_name, code FROM '{shard_pattern(name)}' LIMIT 5;\n```"
     )
 
 
-def _configs(facts: ReleaseFacts, manifest: Manifest) -> str:
-    rows = [
-        [_code(config.name), f"{config.rows:,}", _PURPOSES.get(config.name, ""), _megabytes(config.download_size)]
-        for config in facts.configs
-    ]
-    limits = manifest.config["testbeds"]
-    empty = [config.name for config in facts.configs if not config.rows]
-    text = "## Configs\n\n" + _table(["config", "rows", "for", "files"], rows)
-    text += (
-        f"\n\nEvery config has the one split `{SPLIT}`. Sampled testbeds have at most {limits['size']:,} rows and at "
-        f"most {limits['max_per_repo']:,} of one repository, drawn with seed {limits['seed']} after the removal of "
-        "duplicates."
-    )
-    if empty:
-        names = ", ".join(_code(name) for name in empty)
-        text += f" Without rows, and so not loadable with `load_dataset`: {names}."
-    return text
+def _examples(facts: ReleaseFacts) -> str:
+    """Return a row of some testbeds; empty when no row can be shown."""
+    if not facts.examples:
+        return ""
+    note = "One row each, without its other columns. A fence begins and ends with a line end that is not the row's."
+    return "\n\n".join(["## Examples", note, *(render_example(example) for example in facts.examples)])
 
 
 def _cutoff(facts: ReleaseFacts, manifest: Manifest) -> str:
     since, until = manifest.config["window"]["since"], manifest.config["window"]["until"]
-    end = f"before {until}" if until else "not later than the time of mining"
-    text = f"## Cutoff\n\nAuthor date and committer date of every row's commit are at or after {since} and {end} (UTC)."
-    if facts.first_date is not None and facts.last_date is not None:
-        text += f" The dates found range from {facts.first_date.isoformat()} to {facts.last_date.isoformat()}."
-    return text + " Both dates are columns, so that rows can be filtered by a model's own training cutoff."
-
-
-def _funnel(manifest: Manifest) -> str:
-    rows = []
-    for row in manifest.funnel:
-        rows.append([_code(row.stage), f"{row.rows_in:,}", f"{row.rows_out:,}", "", ""])
-        rows += [["", "", "", _code(reason), f"{count:,}"] for reason, count in row.excluded_by_reason.items()]
-    return (
-        "## Funnel\n\nRows of each stage, and why rows did not go on; "
-        f"`{EXCLUSIONS}/` names each of them with its evidence.\n\n"
-        + _table(["stage", "in", "out", "left out because", "rows"], rows)
+    text = f"## Cutoff\n\nAuthor date and committer date of every row's commit are at or after {since}"
+    text += f" and before {until} (UTC)." if until else " (UTC); the configuration sets no upper end."
+    if facts.first_date is not None and facts.last_date is not None and facts.last_committer_date is not None:
+        text += (
+            f" The dates found range from {facts.first_date.isoformat()} to {facts.last_date.isoformat()}; the newest "
+            f"committer date is {facts.last_committer_date.isoformat()}."
+        )
+    text += (
+        " The time of the run is not recorded: the histories were walked up to the heads named under Repositories, "
+        "and nothing that came after those heads is in it."
     )
-
-
-def _repositories(facts: ReleaseFacts, manifest: Manifest) -> str:
-    rows = [
-        [
-            _code(str(record["repo"])),
-            _text(str(record["host"])),
-            _code(str(record["default_branch"])),
-            _code(str(record["head"])),
-            f"{facts.by_repo.get(str(record['repo']), 0):,}",
-        ]
-        for record in manifest.repositories
-    ]
-    return "## Repositories\n\n" + _table(["repository", "host", "branch", "head", "rows"], rows)
-
-
-def _licenses(facts: ReleaseFacts) -> str:
-    rows = [[_text(name), f"{count:,}"] for name, count in facts.by_license.items()]
-    return (
-        "## Licences\n\nEvery row carries the SPDX expression found in its repository at the commit (column `license`, "
-        "null when unknown); the code stays under that licence.\n\n" + _table(["licence", "rows"], rows)
+    moment = _middle(facts, since)
+    snippet = (
+        "from datetime import datetime, timezone\n\n"
+        f"cutoff = datetime({moment.year}, {moment.month}, {moment.day}, tzinfo=timezone.utc)"
+        "  # the model's training cutoff\n"
+        'rows = rows.filter(lambda row: min(row["author_date"], row["committer_date"]) >= cutoff)'
     )
+    text += "\n\nTo filter by a model's own cutoff, here with the middle of the range:\n\n"
+    return text + fenced(snippet, "python")
 
 
-def _columns(facts: ReleaseFacts) -> str:
-    """Describe the first testbed's columns, then what each other config has on top."""
-    blocks: list[str] = []
-    known: set[tuple[str, str]] = set()
-    for config in facts.configs:
-        docs = column_docs((config.schema.metadata or {}).get(b"postquem.table", b"").decode())
-        columns = [(column.name, str(column.type)) for column in config.schema]
-        fresh = [column for column in columns if config.name == EXCLUSIONS or column not in known]
-        if fresh:
-            rows = [[_code(name), kind, _text(docs.get(name, ""))] for name, kind in fresh]
-            inherits = len(fresh) < len(columns)
-            title = f"### {config.name}\n\n" + ("The columns above that it shares, and:\n\n" if inherits else "")
-            blocks.append(title + _table(["column", "type", "meaning"], rows))
-        known.update(columns)
-    return "## Columns\n\n" + "\n\n".join(blocks)
-
-
-def _limits(manifest: Manifest) -> str:
-    dedup = manifest.config["dedup"]
-    return (
-        "## Limits\n\n"
-        "- Python only.\n"
-        "- New means new to the repository at that commit. Code that its author copied from elsewhere, or that a model "
-        "wrote, can be among it.\n"
-        "- Dates are what git records; their authors can set them to anything.\n"
-        f"- Within this release no two rows of `raw_data` reach a Jaccard similarity of {dedup['threshold']} (sets of "
-        f"BPE tokens, docstring left out; of methods with fewer than {dedup['min_distinct_tokens']} distinct tokens "
-        "only equal ones are removed); similar code outside it is not looked for.\n"
-        "- Licences are recognised from files by program; check before you redistribute.\n"
-        "- `parses` is the verdict of one CPython version (below), `doc_language` that of a statistical identifier."
-    )
+def _middle(facts: ReleaseFacts, since: str) -> datetime:
+    """Return the middle of the dates found, the cutoff without rows."""
+    if facts.first_date is None or facts.last_date is None:
+        return datetime.fromisoformat(since)
+    return facts.first_date + (facts.last_date - facts.first_date) / 2
 
 
 def _provenance(manifest: Manifest) -> str:
@@ -163,35 +112,29 @@ def _provenance(manifest: Manifest) -> str:
         f"`{MANIFEST_NAME}` holds the configuration, heads of all repositories, file hashes and row counts. "
         f"Made with Postquem {manifest.code_version}, column schemas {manifest.schema_version}, "
         f"CPython {manifest.python_version}, "
-        f"{manifest.grammar_version}, tokenizer {_code(manifest.tokenizer_sha256)}, {manifest.parquet_writer}; "
-        f"configuration {_code(manifest.config_digest)}. The same inputs give the same bytes."
+        f"{manifest.grammar_version}, tokenizer {code(manifest.tokenizer_sha256)}, {manifest.parquet_writer}; "
+        f"configuration {code(manifest.config_digest)}. The same inputs give the same bytes."
     )
 
 
-def _citation(manifest: Manifest) -> str:
+def _citation(facts: ReleaseFacts, manifest: Manifest) -> str:
+    """Return how to cite; the year is that of the newest date in the rows, since the run's is not recorded."""
     key = "".join(char for char in manifest.name.lower() if char.isalnum() and char.isascii()) or "postquem"
-    return (
-        "## How to cite\n\n"
-        "Name the version, since rows differ between versions:\n\n"
-        f"```bibtex\n@misc{{{key},\n  title = {{{_text(manifest.name)}}},\n  version = {{{manifest.version}}},\n"
-        f"  note = {{Configuration {manifest.config_digest[:12]}}}\n}}\n```"
-    )
+    fields = {"title": _bibtex(manifest.name)}
+    if facts.last_date is not None:
+        fields["year"] = str(facts.last_date.year)
+    fields |= {"version": _bibtex(manifest.version), "note": f"Configuration {manifest.config_digest[:12]}"}
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    entry = f"@misc{{{key},\n{lines}\n}}"
+    return f"## How to cite\n\nName the version, since rows differ between versions:\n\n{fenced(entry, 'bibtex')}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+def _bibtex(text: str) -> str:
+    """Return text for a BibTeX field: one line, no braces or backslashes, special characters escaped."""
+    one_line = "".join(char for char in " ".join(text.split()) if char not in "{}\\")
+    return "".join(f"\\{char}" if char in "&%$#_" else char for char in one_line)
 
 
-def _code(text: str) -> str:
-    """Return text as a code span that cannot break a table or the span."""
-    return "`" + " ".join(text.split()).replace("`", "'").replace("|", "\\|") + "`"
-
-
-def _text(text: str) -> str:
-    """Return text for a table cell: one line, no pipes, no tags."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
+def _day(moment: str) -> str:
+    """Return a moment of the configuration without its time when it is midnight UTC."""
+    return moment.removesuffix("T00:00:00+00:00")

@@ -1,5 +1,6 @@
 """What a release folder really holds, read back from its Parquet files: the card says this, not what was intended."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from publishing.examples import SHOWN, Example, find_example
 from publishing.shards import EXCLUSIONS, config_order
+from publishing.shares import FLAGS, READ_COLUMNS, ConfigShares, Shares, config_shares, count_flags, flags
 from schemas.errors import PipelineError
 from warehouse.tables import read_table
 
 UNKNOWN_LICENSE = "unknown"
+# Configs that ask for no answer: every row of the others stands in `raw_data` too.
+_WITHOUT_ANSWER = frozenset({"raw_data", "raw_data_docstring"})
 _FACT_COLUMNS = (
     "row_id", "repo", "license", "language", "novelty", "doc_language", "author_date", "committer_date"
 )  # fmt: skip
+_UTC = pa.timestamp("us", tz="UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +63,49 @@ class ReleaseFacts:
     """Earliest author or committer date; null without rows."""
     last_date: datetime | None
     """Latest author or committer date; null without rows."""
+    last_committer_date: datetime | None
+    """Latest committer date; null without rows."""
+    shares: Shares
+    """Rows with traits that matter to a user."""
+    by_config: dict[str, ConfigShares]
+    """Origin and overlap of each testbed's rows."""
+    raw_by_repo: dict[str, int]
+    """Rows of `raw_data` of each repository, by name; of all configs together when there is no `raw_data`."""
+    examples: tuple[Example, ...]
+    """A row of each testbed that the card shows, in the order of the configs."""
 
 
 def read_facts(folder: Path) -> ReleaseFacts:
     """Return the facts of a release folder; raise PipelineError when a file is damaged or schemas differ."""
-    names = config_order(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("test-*.parquet")))
-    configs = tuple(_config_facts(folder, name) for name in names)
-    rows = _distinct_rows(folder, [config for config in configs if config.name != EXCLUSIONS])
+    configs = read_configs(folder)
+    names = [config.name for config in configs if config.name != EXCLUSIONS]
+    rows = _distinct_rows(folder, names)
     dates = [column for name in ("author_date", "committer_date") for column in (rows[name],) if rows.num_rows]
+    repos = {name: _repo_of_rows(folder, name) for name in names}
+    by_repo = _count(rows["repo"])
+    examples = (find_example(name, shards_of(folder, name)) for name in names if name in SHOWN)
     return ReleaseFacts(
         configs=configs,
         rows=rows.num_rows,
         by_license=_most_first(_count(pc.fill_null(rows["license"], UNKNOWN_LICENSE))),
-        by_repo=_count(rows["repo"]),
+        by_repo=by_repo,
         by_novelty=_count(rows["novelty"]),
         by_language=_count(rows["language"]),
         by_doc_language=_most_first(_count(rows["doc_language"].drop_null())),
         first_date=min((pc.min(column).as_py() for column in dates), default=None),
         last_date=max((pc.max(column).as_py() for column in dates), default=None),
+        last_committer_date=pc.max(rows["committer_date"]).as_py(),
+        shares=count_flags(rows),
+        by_config=config_shares(repos, [name for name in names if name not in _WITHOUT_ANSWER]),
+        raw_by_repo=dict(sorted(Counter(repos["raw_data"].values()).items())) if "raw_data" in repos else by_repo,
+        examples=tuple(example for example in examples if example is not None),
     )
+
+
+def read_configs(folder: Path) -> tuple[ConfigFacts, ...]:
+    """Return the configs of a release folder in the contract's order; raise PipelineError as `read_facts` does."""
+    names = config_order(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("test-*.parquet")))
+    return tuple(_config_facts(folder, name) for name in names)
 
 
 def shards_of(folder: Path, config: str) -> list[Path]:
@@ -101,20 +131,31 @@ def _config_facts(folder: Path, name: str) -> ConfigFacts:
     return ConfigFacts(name, schema, rows, num_bytes, download_size)
 
 
-def _distinct_rows(folder: Path, configs: Sequence[ConfigFacts]) -> pa.Table:
-    """Return the fact columns of every row once, whatever testbeds it stands in."""
-    empty = pa.schema(
-        [
-            pa.field(name, pa.timestamp("us", tz="UTC") if name.endswith("_date") else pa.string())
-            for name in _FACT_COLUMNS
-        ]
-    )
-    tables = [empty.empty_table()]
-    for config in configs:
-        for path in shards_of(folder, config.name):
+def _distinct_rows(folder: Path, names: Sequence[str]) -> pa.Table:
+    """Return the fact columns and flags of every row once, whatever testbeds it stands in."""
+    columns = [
+        *(pa.field(name, _UTC if name.endswith("_date") else pa.string()) for name in _FACT_COLUMNS),
+        *(pa.field(name, pa.bool_()) for name in FLAGS),
+    ]
+    tables = [pa.schema(columns).empty_table()]
+    for name in names:
+        for path in shards_of(folder, name):
             with pq.ParquetFile(path) as file:
-                tables.append(file.read(columns=list(_FACT_COLUMNS)).select(_FACT_COLUMNS).cast(empty))
-    return pa.concat_tables(tables).group_by(list(_FACT_COLUMNS)).aggregate([])
+                table = file.read(columns=sorted({*_FACT_COLUMNS, *READ_COLUMNS}))
+            values = {column: table[column] for column in _FACT_COLUMNS} | flags(table)
+            tables.append(pa.table(values).cast(pa.schema(columns)))
+    names_of_columns = [column.name for column in columns]
+    return pa.concat_tables(tables).group_by(names_of_columns).aggregate([])
+
+
+def _repo_of_rows(folder: Path, name: str) -> dict[str, str]:
+    """Return the repository of each row of a config by row id."""
+    repos: dict[str, str] = {}
+    for path in shards_of(folder, name):
+        with pq.ParquetFile(path) as file:
+            table = file.read(columns=["row_id", "repo"])
+        repos.update(zip(table["row_id"].to_pylist(), table["repo"].to_pylist(), strict=True))
+    return repos
 
 
 def _count(column: pa.ChunkedArray) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from publishing.facts import UNKNOWN_LICENSE, ConfigFacts, ReleaseFacts, read_facts
+from publishing.facts import UNKNOWN_LICENSE, ConfigFacts, ReleaseFacts, read_configs
 from publishing.shards import shard_pattern
 from schemas.errors import PipelineError
 
@@ -62,7 +62,7 @@ def check_card(folder: Path) -> None:
     Raises PipelineError that names the first difference, a folder that the card leaves out included.
     """
     values = read_header(folder)
-    facts = {config.name: config for config in read_facts(folder).configs if config.rows}
+    facts = {config.name: config for config in read_configs(folder) if config.rows}
     infos = {info["config_name"]: info for info in values.get("dataset_info") or []}
     configs = {config["config_name"]: config for config in values.get("configs") or []}
     for described in (configs, infos):

@@ -17,6 +17,7 @@ import pyarrow as pa
 from publishing.inputs import ReleaseInputs
 from schemas.arrow import SCHEMA_VERSION
 from schemas.config import Config, SourceConfig, digest_of
+from schemas.records import RepositoryRecord
 from warehouse.reports import FunnelRow, combine_reports
 from warehouse.tables import FileEntry
 
@@ -80,7 +81,7 @@ def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[F
         config_digest=digest_of(config),
         seeds={"testbeds.seed": inputs.config.testbeds.seed},
         config=config,
-        repositories=tuple(asdict(record) for record in repositories),
+        repositories=tuple(_public_record(record) for record in repositories),
         rows=rows,
         files=tuple(sorted(files, key=lambda entry: entry.path)),
         funnel=tuple(combine_reports(inputs.funnel)),
@@ -96,6 +97,12 @@ def published_config(config: Config) -> dict[str, Any]:
         values["fast_import"] = [public_location(location, None) for location in source.fast_import]
         values["web_url"] = None if source.web_url is None else _without_secrets(source.web_url)
     return plain
+
+
+def _public_record(record: RepositoryRecord) -> dict[str, str | int | None]:
+    """Return a repository as JSON values, its web address without secrets."""
+    web_url = None if record.web_url is None else _without_secrets(record.web_url)
+    return asdict(record) | {"web_url": web_url}
 
 
 def public_location(location: str, repo: str | None) -> str:

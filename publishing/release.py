@@ -81,7 +81,7 @@ def _build(inputs: ReleaseInputs, folder: Path, workspace: Path) -> tuple[tuple[
     """Fill a new folder with a whole, checked release; return its files and row counts."""
     if EXCLUSIONS in inputs.tables:
         raise PipelineError(f"{EXCLUSIONS} is no testbed; please report this as a bug")
-    tables = {**inputs.tables, EXCLUSIONS: _public_details(inputs, workspace)}
+    tables = {**inputs.tables, EXCLUSIONS: _public_exclusions(inputs, workspace)}
     names = config_order(tables)
     files = [entry for name in names for entry in write_shards(folder, name, tables[name])]
     rows = {name: tables[name].num_rows for name in names}
@@ -155,15 +155,20 @@ def _check_window(facts: ReleaseFacts, window: WindowConfig) -> None:
         )
 
 
-def _public_details(inputs: ReleaseInputs, workspace: Path) -> pa.Table:
-    """Return the exclusions with the workspace's and sources' absolute paths replaced in their details."""
+def _public_exclusions(inputs: ReleaseInputs, workspace: Path) -> pa.Table:
+    """Return the exclusions with the workspace's and sources' absolute paths replaced.
+
+    They stand in details and, for sources that never got a name, in `row_id`.
+    """
     table = inputs.exclusions
-    index = table.schema.get_field_index("detail")
-    if index < 0:
-        raise PipelineError("the exclusions have no column detail; please report this as a bug")
-    detail = table.column(index)
     pairs = [(str(workspace.absolute()), "<workspace>"), *private_paths(inputs.config.sources)]
-    for private, public in sorted(pairs, key=lambda pair: -len(pair[0])):
-        if private.strip("/~"):  # replacing a bare "/" would ruin every relative path
-            detail = pc.replace_substring(detail, pattern=private, replacement=public)
-    return table.set_column(index, table.schema.field(index), detail)
+    for name in ("row_id", "detail"):
+        index = table.schema.get_field_index(name)
+        if index < 0:
+            raise PipelineError(f"the exclusions have no column {name}; please report this as a bug")
+        values = table.column(index)
+        for private, public in sorted(pairs, key=lambda pair: -len(pair[0])):
+            if private.strip("/~"):  # replacing a bare "/" would ruin every relative path
+                values = pc.replace_substring(values, pattern=private, replacement=public)
+        table = table.set_column(index, table.schema.field(index), values)
+    return table

@@ -40,7 +40,8 @@ class Exclusion:
     """One row, file, commit or repository that does not go on, and why."""
 
     row_id: str
-    """What was left out: a row_id, or `repo`, `repo@commit`, `repo@commit:path` before rows exist."""
+    """What was left out: a row_id; before rows exist `owner/name` (a repository, or its location when it has no name),
+    `owner/name@commit` or `owner/name@commit:path`."""
     stage: str
     """The stage that left it out."""
     reason: str

@@ -272,7 +272,42 @@ def test_the_funnel_gives_every_reason(folder: Path) -> None:
         "|  |  |  | `moved` | 1 |",
         "| `dedup` | 7 | 6 |  |  |",
         "|  |  |  | `near_duplicate` | 1 |",
+        "",
+        "A row of a stage is",
+        "",
+        "- `mine`: unexplained.",
+        "- `dedup`: unexplained.",
+        "",
+        "| reason | meaning |",
+        "| --- | --- |",
+        "| `bad_blob` | unexplained |",
+        "| `moved` | unexplained |",
+        "| `near_duplicate` | similar to the row that the detail names as `keeper=`, or linked to it by the row that "
+        "it names as `via=` |",
     ]
+
+
+def test_the_funnel_explains_stages_and_reasons_once(tmp_path: Path) -> None:
+    funnel = (
+        StageReport("dedup_near", "all", 2, 2),
+        StageReport("testbed_random_cut", "random_cut", 2, 1, {"is_test": 1}),
+        StageReport("testbed_commit_gen", "commit_gen", 2, 0, {"is_test": 1, "no_docstring": 1}),
+    )
+    text = section(card_of(tmp_path, points(), funnel=funnel), "Funnel")
+    assert text.split("A row of a stage is\n\n", 1)[1].splitlines() == [
+        "- `dedup_near`: a data point that equals no earlier one.",
+        "- `testbed_*`: a data point that `dedup_near` let through, looked at for the testbed of that name.",
+        "",
+        "| reason | meaning |",
+        "| --- | --- |",
+        "| `is_test` | the method belongs to tests, by its folder, file, class or own name |",
+        "| `no_docstring` | no docstring |",
+    ]
+
+
+def test_a_funnel_without_stages_is_a_table_without_rows(tmp_path: Path) -> None:
+    text = section(card_of(tmp_path, points(), funnel=()), "Funnel")
+    assert text.endswith("| stage | in | out | left out because | rows |\n| --- | --- | --- | --- | --- |")
 
 
 def test_licences_are_counted_with_the_unknown(folder: Path) -> None:
@@ -287,11 +322,28 @@ def test_licences_are_counted_with_the_unknown(folder: Path) -> None:
 
 def test_repositories_have_heads_and_rows(folder: Path) -> None:
     assert section((folder / "README.md").read_text(), "Repositories").splitlines() == [
-        "| repository | host | branch | head | rows |",
-        "| --- | --- | --- | --- | --- |",
-        f"| `example/shapes` | local | `main` | `{'d' * 40}` | 4 |",
-        f"| `o/n` | example.org | `devel` | `{'e' * 40}` | 2 |",
+        "| repository | host | branch | head | rows in `raw_data` | share |",
+        "| --- | --- | --- | --- | --- | --- |",
+        f"| `example/shapes` |  | `main` | `{'d' * 40}` | 4 | 66.7% |",
+        f"| [`o/n`](https://example.org/o/n) | example.org | `devel` | `{'e' * 40}` | 2 | 33.3% |",
     ]
+
+
+def test_hosts_are_left_out_when_all_repositories_are_local(tmp_path: Path) -> None:
+    record = RepositoryRecord("o/n", "local", None, "https://ada:secret@example.org/o/n?t=secret", "main", "d" * 40, 1)
+    card = card_of(tmp_path, [make_point(repo="o/n")], repositories=(record,))
+    assert section(card, "Repositories").splitlines() == [
+        "| repository | branch | head | rows in `raw_data` | share |",
+        "| --- | --- | --- | --- | --- |",
+        f"| [`o/n`](https://example.org/o/n) | `main` | `{'d' * 40}` | 1 | 100.0% |",
+    ]
+
+
+def test_rows_of_repositories_are_of_all_testbeds_when_there_is_no_raw_data(tmp_path: Path) -> None:
+    tables = {"raw_data_docstring": to_table(points()[1:5], DataPoint)}
+    text = section(card_of(tmp_path, [], tables=tables), "Repositories")
+    assert text.splitlines()[0] == "| repository | host | branch | head | rows | share |"
+    assert text.splitlines()[2].endswith("| 4 | 100.0% |")
 
 
 def test_configs_are_listed_with_sizes_and_the_empty_one_is_named(folder: Path) -> None:
@@ -306,22 +358,122 @@ def test_configs_are_listed_with_sizes_and_the_empty_one_is_named(folder: Path) 
         ["| `summarization_gen`", "0"],
         ["| `exclusions`", "3"],
     ]
+    assert text.splitlines()[2] == (
+        "| `raw_data` | 6 | 2 | `example/shapes` 66.7% | every kept method: mining, metrics, sampling of one's own | "
+        "0.0 MB |"
+    )
+    assert text.splitlines()[8:10] == [
+        "| `summarization_gen` | 0 | 0 |  | code summarisation: `code_without_docstring` to `target` (docstring) | "
+        "0.0 MB |",
+        "| `exclusions` | 3 |  |  | what was left out: id, stage, reason and evidence | 0.0 MB |",
+    ]
     assert text.endswith(" Without rows, and so not loadable with `load_dataset`: `summarization_gen`.")
-    assert "at most 3,000 rows and at most 200 of one repository, drawn with seed 20240101 after" in text
+    assert (
+        "at most 3,000 rows and at most 200 of one repository (`commit_gen` also at most 1 of one commit), drawn with "
+        "seed 20240101 after"
+    ) in text
 
 
 def test_the_cutoff_names_the_window_and_the_dates_found(folder: Path) -> None:
     assert section((folder / "README.md").read_text(), "Cutoff") == (
         "Author date and committer date of every row's commit are at or after 2024-01-01T00:00:00+00:00 and before "
         "2025-01-01T00:00:00+00:00 (UTC). The dates found range from 2024-02-27T00:00:00+00:00 to "
-        "2024-03-01T13:00:00+00:00. Both dates are columns, so that rows can be filtered by a model's own training "
-        "cutoff."
+        "2024-03-01T13:00:00+00:00; the newest committer date is 2024-03-01T13:00:00+00:00. The time of the run is not "
+        "recorded: the histories were walked up to the heads named under Repositories, and nothing that came after "
+        "those heads is in it.\n\n"
+        "To filter by a model's own cutoff, here with the middle of the range:\n\n"
+        "```python\nfrom datetime import datetime, timezone\n\n"
+        "cutoff = datetime(2024, 2, 28, tzinfo=timezone.utc)  # the model's training cutoff\n"
+        'rows = rows.filter(lambda row: min(row["author_date"], row["committer_date"]) >= cutoff)\n```'
     )
 
 
-def test_an_open_window_is_said_to_end_at_mining(tmp_path: Path) -> None:
+def test_an_open_window_is_said_to_have_no_upper_end(tmp_path: Path) -> None:
     config = replace(with_release(), window=replace(with_release().window, until=None))
-    assert "+00:00 and not later than the time of mining (UTC)." in card_of(tmp_path, points(), config=config)
+    text = section(card_of(tmp_path, points(), config=config), "Cutoff")
+    assert "are at or after 2024-01-01T00:00:00+00:00 (UTC); the configuration sets no upper end. The dates" in text
+
+
+def test_without_rows_the_filter_starts_at_the_cutoff(tmp_path: Path) -> None:
+    text = section(card_of(tmp_path, []), "Cutoff")
+    assert "before 2025-01-01T00:00:00+00:00 (UTC). The time of the run is not recorded" in text
+    assert "cutoff = datetime(2024, 1, 1, tzinfo=timezone.utc)" in text
+
+
+def column_blocks(card: str) -> dict[str, str]:
+    blocks = section(card, "Columns").split("### ")[1:]
+    return {block.partition("\n")[0]: block.partition("\n")[2].strip("\n") for block in blocks}
+
+
+def test_every_config_has_its_own_columns_with_its_own_meanings(folder: Path) -> None:
+    blocks = column_blocks((folder / "README.md").read_text())
+    assert list(blocks) == ["Shared by all testbeds", *ROW_TYPES, "exclusions"]
+    assert blocks["raw_data_docstring"] == (
+        "The methods whose docstring has more than 3 words.\n\nThe shared columns and no others."
+    )
+    for name, row_type in ROW_TYPES.items():
+        own = [field for field in schema_of(row_type).names if field not in schema_of(DataPoint).names]
+        lines = [line for line in blocks[name].splitlines() if line.startswith("| `")]
+        assert [line.split("`")[1] for line in lines] == own
+    meanings = {
+        name: line.split(" | ")[2].removesuffix(" |")
+        for name, block in blocks.items()
+        for line in block.splitlines()
+        if line.startswith("| `target`")
+    }
+    assert meanings == {
+        "random_cut": "Code after the cut, with at least one statement token.",
+        "with_docstring": "Code after the cut, with at least one statement token.",
+        "from_docstring": "The body after the docstring.",
+        "summarization_gen": "The docstring.",
+    }
+    assert "prefix + target is `code` without its docstring." in blocks["random_cut"]
+    assert "prefix + target is `code`." in blocks["with_docstring"]
+
+
+def test_the_ids_of_exclusions_are_explained(folder: Path) -> None:
+    block = column_blocks((folder / "README.md").read_text())["exclusions"]
+    assert block.splitlines()[4] == (
+        "| `row_id` | string | What was left out: a row_id; before rows exist `owner/name` (a repository, or its "
+        "location when it has no name), `owner/name@commit` or `owner/name@commit:path`. |"
+    )
+
+
+def test_without_testbeds_only_the_exclusions_have_columns(tmp_path: Path) -> None:
+    assert list(column_blocks(card_of(tmp_path, [], tables={}))) == ["exclusions"]
+
+
+def test_overlap_counts_rows_by_id(folder: Path) -> None:
+    assert section((folder / "README.md").read_text(), "Overlap").splitlines()[2:] == [
+        "|  | `raw_data` | `raw_data_docstring` | `random_cut` | `with_docstring` | `from_docstring` | `commit_gen` |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| `raw_data` | 6 | 5 | 4 | 2 | 1 | 6 |",
+        "| `raw_data_docstring` | 5 | 5 | 3 | 2 | 1 | 5 |",
+        "| `random_cut` | 4 | 3 | 4 | 2 | 1 | 4 |",
+        "| `with_docstring` | 2 | 2 | 2 | 2 | 1 | 2 |",
+        "| `from_docstring` | 1 | 1 | 1 | 1 | 1 | 1 |",
+        "| `commit_gen` | 6 | 5 | 4 | 2 | 1 | 6 |",
+    ]
+
+
+def test_the_citation_has_a_year_and_nothing_to_fill_in(folder: Path) -> None:
+    digest = make_manifest(make_inputs(), {}, []).config_digest[:12]
+    assert section((folder / "README.md").read_text(), "How to cite").splitlines()[2:] == [
+        "```bibtex",
+        "@misc{shapes,",
+        "  title = {shapes},",
+        "  year = {2024},",
+        "  version = {1.2.0},",
+        f"  note = {{Configuration {digest}}}",
+        "}",
+        "```",
+    ]
+
+
+def test_a_title_cannot_break_the_citation(tmp_path: Path) -> None:
+    card = card_of(tmp_path, [], config=with_release(name="50% {of}\n\\all_code"))
+    assert section(card, "How to cite").splitlines()[3:5] == ["@misc{50ofallcode,", "  title = {50\\% of all\\_code},"]
+    assert "  year" not in section(card, "How to cite")
 
 
 def test_every_column_is_described_once(folder: Path) -> None:
@@ -339,7 +491,7 @@ def test_every_column_is_described_once(folder: Path) -> None:
 def test_names_cannot_break_the_tables(tmp_path: Path) -> None:
     record = RepositoryRecord("o/`a`|b", "<b>host</b>", None, None, "x\n| y", "f" * 40, 1)
     card = card_of(tmp_path, [make_point(license="LicenseRef-<x>|y")], repositories=(record,))
-    assert f"\n| `o/'a'\\|b` | &lt;b>host&lt;/b> | `x \\| y` | `{'f' * 40}` | 0 |\n" in card
+    assert f"\n| `o/'a'\\|b` | &lt;b>host&lt;/b> | `x \\| y` | `{'f' * 40}` | 0 | 0.0% |\n" in card
     assert "\n| LicenseRef-&lt;x>\\|y | 1 |" in card
 
 
@@ -352,6 +504,7 @@ def test_a_card_without_rows_is_still_a_card(tmp_path: Path) -> None:
     card = card_of(tmp_path, [], exclusions=to_table([], Exclusion), funnel=(), repositories=())
     assert "\n0 distinct rows from 0 repositories. Novelty classes: none.\n" in card
     assert "The dates found" not in card
+    assert "\n## Examples\n" not in card
 
 
 def test_the_card_is_the_same_for_the_same_facts(folder: Path) -> None:
@@ -371,6 +524,8 @@ def test_facts_count_a_row_of_several_configs_once(folder: Path) -> None:
     assert facts.by_doc_language == {"en": 5}
     assert facts.first_date == datetime(2024, 2, 27, tzinfo=UTC)
     assert facts.last_date == datetime(2024, 3, 1, 13, tzinfo=UTC)
+    assert facts.last_committer_date == datetime(2024, 3, 1, 13, tzinfo=UTC)
+    assert facts.raw_by_repo == {"example/shapes": 4, "o/n": 2}
 
 
 @pytest.mark.parametrize("row_type", [*ROW_TYPES.values(), Exclusion, RepositoryRecord])

@@ -5,7 +5,9 @@ import os
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import datasets
 import duckdb
@@ -130,3 +132,23 @@ def test_duckdb_reads_the_cards_own_query(folder: Path, monkeypatch: pytest.Monk
     table = to_table(points(), DataPoint)
     assert len(rows) == 5
     assert set(rows) < set(zip(*(table[name].to_pylist() for name in ("repo", "fun_name", "code")), strict=True))
+
+
+def snippets(folder: Path) -> list[str]:
+    """The card's Python that a user runs: how to load, how to filter."""
+    blocks = (folder / "README.md").read_text().split("```python\n")[1:]
+    code = [block.split("\n```", 1)[0] for block in blocks]
+    return [text for text in code if text.startswith("from datas") or text.startswith("from datetime")]
+
+
+def test_the_cards_own_python_loads_and_filters(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    load_code, filter_code = snippets(folder)
+    names: dict[str, Any] = {}
+    exec(load_code.replace("<this folder or its id on the Hub>", str(folder)), names)
+    assert names["rows"].num_rows == 6
+    exec(filter_code, names)
+    cutoff = datetime(2024, 2, 28, tzinfo=UTC)
+    expected = [row.row_id for row in points() if min(row.author_date, row.committer_date) >= cutoff]
+    assert sorted(names["rows"]["row_id"][:]) == sorted(expected)
+    assert 0 < len(expected) < 6

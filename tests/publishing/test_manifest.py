@@ -13,6 +13,7 @@ from publishing.manifest import (
 )
 from schemas.arrow import SCHEMA_VERSION
 from schemas.config import Config, SourceConfig, WindowConfig, digest_of
+from schemas.records import RepositoryRecord
 from tests.publishing.releases import CONFIG, make_inputs, with_release
 from warehouse.reports import FunnelRow
 from warehouse.tables import FileEntry
@@ -106,6 +107,9 @@ def test_a_web_address_loses_its_credentials() -> None:
     source = SourceConfig(git=("a",), web_url="https://ada:token@example.org/o/n?private_token=1#top")
     config = Config((source,), WindowConfig(datetime(2024, 1, 1, tzinfo=UTC)))
     assert published_config(config)["sources"][0]["web_url"] == "https://example.org/o/n"
+    record = RepositoryRecord("o/n", "local", None, "https://ada:token@example.org/o/n?token=1", "main", "d" * 40, 1)
+    manifest = make_manifest(make_inputs(repositories=(record,)), {}, [])
+    assert manifest.repositories[0]["web_url"] == "https://example.org/o/n"
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,14 @@ def test_exclusions_are_sorted_and_hide_local_paths(tmp_path: Path) -> None:
     ]
 
 
+def test_a_source_that_never_got_a_name_is_excluded_without_its_place(tmp_path: Path) -> None:
+    gone = Exclusion("/home/ada/private/tools.git", "sources", "source_missing", "no /home/ada/private/tools.git")
+    folder = write_release(make_inputs(exclusions=to_table([gone], Exclusion)), tmp_path).folder
+    assert list(from_table(read_table(folder / "exclusions" / SHARD), Exclusion)) == [
+        Exclusion("tools", "sources", "source_missing", "no tools")
+    ]
+
+
 def test_the_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path) -> None:
     first = write_release(make_inputs(), tmp_path / "a" / "releases").folder
     table = make_inputs().tables["raw_data"]

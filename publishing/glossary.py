@@ -1,0 +1,116 @@
+"""What the stages count and what the reasons mean: the card's text for every line of the funnel."""
+
+from schemas.records import Novelty
+
+_TESTBED = "testbed_"
+_ANY_TESTBED = "testbed_*"
+
+_UNKNOWN = "unexplained"
+
+STAGES = {
+    "sources": "a repository that the configuration names",
+    "commits": "a commit of the walked branch with its author date or its committer date in the window, or with "
+    "a date that cannot be read or lies in the future",
+    "files": "a Python file (`*.py`) that such a commit adds or changes, of a merge only those that no parent has",
+    "methods": "a method of such a file that does not stand in a parent's version of it byte for byte, of any novelty "
+    "class",
+    "index": "a version of a file in a tree from before the window, read to find what is `moved` or `renamed`; one "
+    "that cannot be read can let old code pass as `added`",
+    "features": "a method; it goes on as a data point when its novelty class is wanted",
+    "dedup_exact": "a data point, those of all repositories together",
+    "dedup_near": "a data point that equals no earlier one",
+    _ANY_TESTBED: "a data point that `dedup_near` let through, looked at for the testbed of that name",
+}
+
+_NOVELTY = {
+    Novelty.ADDED: "no definition of this name in the file before, and its tokens nowhere in the parent's tree",
+    Novelty.MOVED: "its tokens stood elsewhere in the parent's tree; the detail names where",
+    Novelty.RENAMED: "its tokens but for its own name stood in the parent's tree; the detail names where",
+    Novelty.MODIFIED: "the name was in the file before, with other tokens",
+    Novelty.REFORMATTED: "the name was in the file before, with the same tokens",
+    Novelty.VENDORED: "a folder's name marks the code as another project's",
+    Novelty.GENERATED: "the file's name, head or line lengths mark it as written by a program",
+    Novelty.COPIED_OLD: "similar to a method of the tree at the cutoff",
+}
+
+REASONS = {
+    # sources
+    "git_failed": "git could not read the repository; the detail has its words",
+    "history_broken": "the branch's newest commit cannot be read",
+    "repository_empty": "the repository has no commit",
+    "repository_shallow": "a shallow clone whose history ends inside the window, so that its oldest commits would look "
+    "as if they had brought everything",
+    "repository_without_python": "no Python file at the head or in the window",
+    "source_missing": "an optional source that does not exist or is no repository",
+    # commits
+    "author_date_outside": "committed inside the window, authored outside",
+    "committer_date_outside": "authored inside the window, committed outside",
+    "commit_unreadable": "git cannot read the commit or a tree that it needs",
+    "date_in_future": "dated later than the run",
+    "date_invalid": "a date that cannot be read",
+    "too_many_files": "changes more Python files than the configured limit",
+    # files, and older versions of them in `index`
+    "binary": "holds a NUL byte",
+    "blob_missing": "the repository lacks the file's contents",
+    "file_too_large": "larger than the configured limit",
+    "file_unparsable": "the parser gave up on it",
+    "lfs_pointer": "the contents are in Git LFS",
+    "object_corrupt": "git cannot read an object",
+    "object_id_invalid": "an object's id is malformed",
+    "object_missing": "the repository lacks an object",
+    "old_version_unreadable": "the parent's version cannot be read, so that nothing can be said about novelty",
+    "submodule": "a submodule, no file",
+    "symlink": "a symbolic link",
+    "undecodable": "not in the encoding that it declares, UTF-8 without a declaration",
+    # methods
+    "dedent_failed": "does not keep its meaning with its indentation removed",
+    "scope_unknown": "a syntax error hides the class it belongs to",
+    # features
+    **{f"novelty_{name}": text for name, text in _NOVELTY.items()},
+    "code_not_utf8": "the code has no UTF-8 form",
+    "code_too_long": "longer than the configured limit",
+    "no_definition": "the code is not one function definition on its own",
+    # dedup
+    "exact_duplicate": "the same code, docstring apart, as the row that the detail names as `keeper=`, or as the one "
+    "named as `via=`, which was itself removed for the keeper",
+    "lone_surrogate": "the code holds half of a surrogate pair and has no UTF-8 form",
+    "near_duplicate": "similar to the row that the detail names as `keeper=`, or linked to it by the row that it names "
+    "as `via=`",
+    # testbeds
+    "answer_in_prompt": "what would be given holds the whole answer",
+    "commit_cap": "the commit had its share of the testbed already",
+    "diff_missing": "no diff of the file",
+    "docstring_too_short": "a docstring of at most 3 words",
+    "is_test": "the method belongs to tests, by its folder, file, class or own name",
+    "message_automatic": "the commit message is a tool's or an editor's default",
+    "message_bot": "the commit was made by a bot",
+    "message_issue_only": "the commit message only names an issue",
+    "message_merge": "the commit message is that of a merge",
+    "message_revert": "the commit message is that of a revert",
+    "message_too_short": "the commit message has at most 10 words and at most 50 characters of its own",
+    "message_version_bump": "the commit message announces a version or a dependency's update",
+    "no_cut_point": "the body has no token boundary to cut at",
+    "no_docstring": "no docstring",
+    "not_sampled": "the testbed was full",
+    "python2_syntax": "Python 2",
+    "repo_cap": "the repository had its share of the testbed already",
+    "syntax_errors": "the syntax tree has errors",
+    "too_short": "too little text for this testbed: at most 10 tokens and 100 characters of code (`random_cut`), or at "
+    "most 10 words and 50 characters of docstring (`summarization_gen`)",
+    "trivial_body": "a body without meaning: `pass`, `...`, a docstring only, `raise NotImplementedError`",
+}
+
+
+def stage_name(stage: str) -> str:
+    """Return the name under which `STAGES` has a stage: all testbeds have one."""
+    return _ANY_TESTBED if stage.startswith(_TESTBED) else stage
+
+
+def stage_meaning(stage: str) -> str:
+    """Return what a row of a stage is; "unexplained" for an unknown stage."""
+    return STAGES.get(stage_name(stage), _UNKNOWN)
+
+
+def reason_meaning(reason: str) -> str:
+    """Return what a reason means; "unexplained" for an unknown one: a missing line must not cost a release."""
+    return REASONS.get(reason, _UNKNOWN)
