@@ -14,8 +14,8 @@ STAGES = {
     "files": "a Python file (`*.py`) that such a commit adds or changes, of a merge only those that no parent has",
     "methods": "a method of such a file that does not stand in a parent's version of it byte for byte, of any novelty "
     "class",
-    "index": "a version of a file in a tree from before the window, read to find what is `moved` or `renamed`; one "
-    "that cannot be read can let old code pass as `added`",
+    "index": "a version of a file in the tree of a parent that is no row of `commits`, read to find what is `moved` or "
+    "`renamed`; one that cannot be read can let old code pass as `added`",
     "features": "a method; it goes on as a data point when its novelty class is wanted",
     "dedup_exact": "a data point, those of all repositories together",
     "dedup_near": "a data point that equals no earlier one",
