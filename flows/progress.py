@@ -45,11 +45,12 @@ class RunProgress:
         self.console.print(
             f"{stage:>9}  {item}: {main.rows_in:,} {_NOUN.get(stage, 'rows')} in, {main.rows_out:,} out ({suffix})",
             markup=False,
+            soft_wrap=True,
         )
 
     def note(self, text: str) -> None:
         """Print one line."""
-        self.console.print(text, markup=False)
+        self.console.print(text, markup=False, soft_wrap=True)
 
 
 def _seconds(reports: Sequence[StageReport]) -> str:
