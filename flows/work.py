@@ -67,7 +67,7 @@ def mine(job: Job, clone: Clone) -> Unit:
         "methods": (Method, mined.methods),
         "exclusions": (Exclusion, mined.excluded),
     }
-    return _finish(job, started, tables, mined.reports)
+    return _finish(job, started, tables, mined.reports, mined.valid_until)
 
 
 def features(job: Job, mined: Unit) -> Unit:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tomllib
 import types
 import typing
@@ -15,6 +16,8 @@ from schemas.errors import ConfigError
 from schemas.records import Novelty
 
 Section = TypeVar("Section")
+# Permalinks go into published rows, so credentials and private query strings must not.
+_WEB_URL = re.compile(r"https?://[^\s@?#]+")
 
 TESTBEDS = (
     "raw_data",
@@ -273,5 +276,7 @@ def _check_source(source: SourceConfig, where: str) -> None:
         raise ConfigError(f"{where} must have either git or fast_import, a list of locations")
     if len(source.git) + len(source.fast_import) > 1 and (source.repo or source.web_url or source.repo_id):
         raise ConfigError(f"{where}: repo, web_url and repo_id belong to a single location; split the list")
+    if source.web_url is not None and not _WEB_URL.fullmatch(source.web_url):
+        raise ConfigError(f"{where}.web_url must be a plain https:// or http:// address, without user, query or fragment")
     if source.repo is not None and source.repo.count("/") != 1:
         raise ConfigError(f"{where}.repo must be owner/name, not {source.repo!r}")

@@ -90,6 +90,7 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
             "[[sources]]\ngit = ['a', 'b']\nrepo = 'o/n'\n",
             r"sources\[1\]: repo, web_url and repo_id belong to a single",
         ),
+        ("[[sources]]\ngit = ['a']\nweb_url = 'https://me:secret@h/o/n'\n", r"sources\[1\].web_url must be a plain https"),
         ("[[sources]]\ngit = ['a']\nrepo = 'n'\n", r"sources\[1\].repo must be owner/name, not 'n'"),
         ("mining = 3\n", r"mining must be a table"),
         ("x = [\n", r"is no valid TOML"),
