@@ -277,6 +277,6 @@ def _check_source(source: SourceConfig, where: str) -> None:
     if len(source.git) + len(source.fast_import) > 1 and (source.repo or source.web_url or source.repo_id):
         raise ConfigError(f"{where}: repo, web_url and repo_id belong to a single location; split the list")
     if source.web_url is not None and not _WEB_URL.fullmatch(source.web_url):
-        raise ConfigError(f"{where}.web_url must be a plain https:// or http:// address, without user, query or fragment")
+        raise ConfigError(f"{where}.web_url must be a plain https:// or http:// address without user, query, fragment")
     if source.repo is not None and source.repo.count("/") != 1:
         raise ConfigError(f"{where}.repo must be owner/name, not {source.repo!r}")
