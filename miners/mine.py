@@ -1,5 +1,6 @@
 """The miner: from one repository's clone to its commits, changed files and classified methods."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,6 +30,11 @@ from schemas.records import (
     StageReport,
     count_reasons,
 )
+
+_SYNTAX_ERRORS = {
+    "scope_unknown": "a syntax error hides the scope of",
+    "earlier_version_broken": "a syntax error in the earlier version may hide an earlier",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +191,11 @@ class _Miner:
             return None
         self.outcome.counts["files"] += 1
         rows = MethodRows(commit, self._record, source, change.path)
-        self._add_methods(rows, found, new_scopeless(after, parents))
+        unclear = [item.span for item in found if item.novelty is Novelty.ADDED and self._may_be_hidden(item, parents)]
+        found = [item for item in found if item.span not in unclear]
+        self._add_methods(rows, found)
+        self._exclude_methods(rows, new_scopeless(after, parents), "scope_unknown")
+        self._exclude_methods(rows, unclear, "earlier_version_broken")
         if not any(item.novelty is Novelty.ADDED for item in found):
             return None
         return DiffRequest(change.path, old.path if old.path != change.path else None, source.encoding)
@@ -222,7 +232,27 @@ class _Miner:
             return Novelty.VENDORED
         return Novelty.GENERATED if is_generated(path, source.utf8, self._config.generated_names) else None
 
-    def _add_methods(self, rows: MethodRows, found: Sequence[Classified], lost: Sequence[MethodSpan]) -> None:
+    def _may_be_hidden(self, item: Classified, parents: Sequence[ParentView]) -> bool:
+        """Tell whether a syntax error in a parent's version may hide an earlier definition of an `added` method.
+
+        The parser can lose definitions behind an error. The text then says `def` and the name more often than the
+        parser has found definitions of that name, and nobody can say that the method is new.
+        """
+        name = item.span.fun_name.rpartition(".")[2]
+        for file in (parent.file for parent in parents if parent.file is not None and parent.file.has_error):
+            written = re.findall(
+                rb"\bdef[ \t]+" + re.escape(name.encode()) + rb"\b", self._sources.get(file.blob_id).utf8
+            )
+            if len(written) > sum(span.fun_name.rpartition(".")[2] == name for span in file.spans):
+                return True
+        return False
+
+    def _exclude_methods(self, rows: MethodRows, spans: Sequence[MethodSpan], reason: str) -> None:
+        for span in spans:
+            detail = f"{rows.path}:{span.start_line}: {_SYNTAX_ERRORS[reason]} {span.fun_name}"
+            self.outcome.excluded.append(Exclusion(rows.row_id(span), "methods", reason, detail))
+
+    def _add_methods(self, rows: MethodRows, found: Sequence[Classified]) -> None:
         """Add a row for every classified method; what cannot become one is excluded."""
         out = self.outcome
         if found:
@@ -233,9 +263,6 @@ class _Miner:
                 out.counts["methods"] += 1
             except DataError as error:
                 out.excluded.append(Exclusion(rows.row_id(item.span), "methods", error.reason, error.detail))
-        for span in lost:
-            detail = f"{rows.path}:{span.start_line}: a syntax error hides the scope of {span.fun_name}"
-            out.excluded.append(Exclusion(rows.row_id(span), "methods", "scope_unknown", detail))
 
     def _add_changed_files(self, commit: CommitRecord, changes: CommitChanges, requests: Sequence[DiffRequest]) -> None:
         """Add the rows of files with new methods, their diffs included."""

@@ -34,6 +34,11 @@ class FileDefinitions:
         return self.scanned.spans
 
     @property
+    def has_error(self) -> bool:
+        """Return whether the file has a syntax error (or is empty): its statements' starts are not known then."""
+        return not self.scanned.starts
+
+    @property
     def methods(self) -> list[MethodSpan]:
         """Return the definitions that are methods and whose scope is known."""
         return [span for span in self.spans if not span.nested and span.scope_known]

@@ -64,6 +64,7 @@ REASONS = {
     "undecodable": "not in the encoding that it declares, UTF-8 without a declaration",
     # methods
     "dedent_failed": "does not keep its meaning with its indentation removed",
+    "earlier_version_broken": "a syntax error in the file's earlier version may hide an earlier definition",
     "scope_unknown": "a syntax error hides the class it belongs to",
     # features
     **{f"novelty_{name}": text for name, text in _NOVELTY.items()},
