@@ -39,7 +39,7 @@ def reasons_in(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name in ("DataError", "Exclusion", "_exclusion"):
+            if name in ("DataError", "Exclusion", "_exclusion", "_exclude_methods"):
                 for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
                     yield from strings(argument)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
