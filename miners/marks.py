@@ -41,7 +41,8 @@ _MODULE_DOCSTRING = re.compile(
     rb"""\A(?:[ \t\f\n]|\#[^\n]*\n)*[rRuU]?(?P<quote>\"{3}|'{3}|"|')(?P<text>.*?)(?:(?P=quote)|\Z)""",
     re.DOTALL | re.VERBOSE,
 )
-_TEST_FOLDERS = frozenset({"test", "tests", "testing"})
+# `e2e_test`, `unit-tests` and `tests_integration` are test folders too; `contest` and `latest` are none.
+_TEST_FOLDER = re.compile(r"testing|(?:.*[_.-])?tests?|tests?[_.-].*", re.IGNORECASE)
 # pytest's default file patterns and prefixes (python_files, python_functions, python_classes), unittest's and
 # Django's `test*.py` where a separator shows that "test" is a word; `latest.py` and `testify.py` are no tests.
 _TEST_FILE = re.compile(r"(?:tests?|conftest|tests?_.*|.*_tests?)\.py")
@@ -82,6 +83,6 @@ def is_minified(source: bytes) -> bool:
 def is_test(path: str, fun_name: str) -> bool:
     """Tell whether a method belongs to tests by its folder, its file or its own or its class's name."""
     *folders, name = path.split("/")
-    if any(folder.lower() in _TEST_FOLDERS for folder in folders) or _TEST_FILE.fullmatch(name):
+    if any(_TEST_FOLDER.fullmatch(folder) for folder in folders) or _TEST_FILE.fullmatch(name):
         return True
     return any(_TEST_NAME.fullmatch(part) for part in fun_name.split("."))

@@ -90,7 +90,8 @@ class TestIsTest:
     @pytest.mark.parametrize(
         ("path", "name"),
         [
-            ("tests/helpers.py", "make"), ("src/a/Testing/x.py", "f"), ("test/x.py", "f"), ("a/test_b.py", "f"),
+            ("tests/helpers.py", "make"), ("a/e2e_test/base.py", "f"), ("unit-tests/b.py", "f"), ("tests_db/c.py", "f"),
+            ("src/a/Testing/x.py", "f"), ("test/x.py", "f"), ("a/test_b.py", "f"),
             ("a/b_test.py", "f"), ("conftest.py", "f"), ("app/tests.py", "f"), ("a.py", "test_x"), ("a.py", "testX"),
             ("a.py", "TestA.helper"), ("a.py", "LoginTest.setUp"), ("a.py", "LoginTestCase.setUp"), ("a.py", "A.test"),
         ],
@@ -103,7 +104,7 @@ class TestIsTest:
         [
             ("latest.py", "f"), ("contest/a.py", "f"), ("attestation.py", "f"), ("a/testify.py", "f"),
             ("a.py", "latest"), ("a.py", "Testament.read"), ("a.py", "testify"), ("a.py", "contest"),
-            ("protest.py", "f"),
+            ("protest.py", "f"), ("latest/a.py", "f"), ("fastest_path/a.py", "f"), ("testimony/a.py", "f"),
         ],
     )  # fmt: skip
     def test_words_that_only_contain_it(self, path: str, name: str) -> None:
