@@ -50,7 +50,10 @@ def print_summary(console: Console, result: BuildResult, workspace: Path, second
             f"  load_dataset({str(result.release.folder)!r}, 'raw_data', split='test')", markup=False, soft_wrap=True
         )
     console.print(f"Tables and run log: {workspace / 'postquem.duckdb'}", markup=False, soft_wrap=True)
-    console.print(f"Took {seconds:.1f} s. `work s` is kept for the next run; commits, files, methods and index share one pass.", markup=False)
+    console.print(
+        f"Took {seconds:.1f} s. `work s` is kept for the next run; commits, files, methods and index share one pass.",
+        markup=False,
+    )
 
 
 def _seconds(reports: Sequence[StageReport], stage: str) -> float:
