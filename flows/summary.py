@@ -35,14 +35,14 @@ def as_json(result: BuildResult, seconds: float) -> dict[str, object]:
 def print_summary(console: Console, result: BuildResult, workspace: Path, seconds: float) -> None:
     """Print rows in, rows out, what was left out and why, the time, and where the output is."""
     table = Table(title="What became of every row", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("stage", no_wrap=True)
-    for name in ("rows in", "rows out", "work s"):
+    table.add_column("stage, and what it left out by reason", no_wrap=True)
+    for name in ("rows in", "rows out", "left out", "work s"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("left out, by reason", overflow="fold")
     for row in combine_reports(result.reports):
-        reasons = "\n".join(f"{count:,} {reason}" for reason, count in row.excluded_by_reason.items())
         work = f"{_seconds(result.reports, row.stage):.1f}"
-        table.add_row(row.stage, f"{row.rows_in:,}", f"{row.rows_out:,}", work, reasons)
+        table.add_row(row.stage, f"{row.rows_in:,}", f"{row.rows_out:,}", f"{row.excluded:,}", work)
+        for reason, count in row.excluded_by_reason.items():
+            table.add_row(f"    {reason}", "", "", f"{count:,}", "", style="dim")
     console.print(table)
     if result.release is not None:
         console.print(f"Release {result.release.status}: {result.release.folder}", markup=False, soft_wrap=True)
