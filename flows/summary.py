@@ -35,7 +35,7 @@ def as_json(result: BuildResult, seconds: float) -> dict[str, object]:
 def print_summary(console: Console, result: BuildResult, workspace: Path, seconds: float) -> None:
     """Print rows in, rows out, what was left out and why, the time, and where the output is."""
     table = Table(title="What became of every row", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("stage, and what it left out by reason", no_wrap=True)
+    table.add_column("stage / reason", no_wrap=True)
     for name in ("rows in", "rows out", "left out", "work s"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in combine_reports(result.reports):
