@@ -34,7 +34,7 @@ def similar_sets(draw: st.DrawFn) -> list[frozenset[int]]:
     return [(base - less) | more for base, less, more in draw(st.lists(changes, min_size=2, max_size=25))]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(similar_sets(), thresholds)
 def test_every_pair_at_or_above_the_threshold_is_a_candidate_once(
     members: list[frozenset[int]], threshold: Fraction

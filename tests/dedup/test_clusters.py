@@ -2,7 +2,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dedup.clusters
@@ -53,7 +53,6 @@ def test_partner_is_chosen_by_similarity_not_by_common_ids() -> None:
     assert group_pairs(sizes, [block([(0, 1, 72), (0, 2, 61)])]).partner.tolist() == [2, 0, 0]
 
 
-@settings(deadline=None)
 @given(pair_maps, st.randoms(use_true_random=False), st.integers(1, 5))
 def test_result_is_the_components_whatever_the_order_and_blocks(
     pairs: dict[tuple[int, int], int], random: Random, n_blocks: int
@@ -68,7 +67,6 @@ def test_result_is_the_components_whatever_the_order_and_blocks(
     assert plain(found) == (components(N_SETS, pairs), best, sorted(listed), len(listed))
 
 
-@settings(deadline=None)
 @given(pair_maps, st.integers(1, N_SETS))
 def test_pairs_of_large_clusters_are_counted_and_not_listed(pairs: dict[tuple[int, int], int], limit: int) -> None:
     listed = [(a, b, common) for (a, b), common in pairs.items()]
@@ -79,7 +77,6 @@ def test_pairs_of_large_clusters_are_counted_and_not_listed(pairs: dict[tuple[in
     assert plain(found) == (whole.keeper.tolist(), whole.partner.tolist(), expected, len(listed))
 
 
-@settings(deadline=None)
 @given(pair_maps)
 def test_folding_after_every_pair_changes_nothing(pairs: dict[tuple[int, int], int]) -> None:
     listed = [(a, b, common) for (a, b), common in pairs.items()]

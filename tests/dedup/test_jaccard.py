@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dedup.jaccard
@@ -91,7 +91,6 @@ def test_similarity_is_common_over_union(common: int, size_a: int, size_b: int, 
     assert similarity(common, size_a, size_b) == expected
 
 
-@settings(deadline=None)
 @given(groups, st.data())
 def test_common_ids_are_counted_in_the_order_of_pairs(members: list[frozenset[int]], data: st.DataObject) -> None:
     position = st.integers(0, len(members) - 1)
@@ -124,7 +123,6 @@ def test_chunks_bound_the_memory_and_lose_no_pair(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-@settings(deadline=None)
 @given(groups, st.fractions(Fraction(1, 100), 1, max_denominator=100))
 def test_verified_pairs_are_those_at_or_above_the_threshold(members: list[frozenset[int]], threshold: Fraction) -> None:
     left, right = np.triu_indices(len(members), 1)

@@ -277,13 +277,13 @@ def check_result(rows: list[DedupRow], result: DedupResult) -> None:
     )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(families())
 def test_no_duplicates_are_left_and_each_removed_row_has_a_partner(rows: list[DedupRow]) -> None:
     check_result(rows, deduplicate(rows, CONFIG))
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(families(), st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(rows: list[DedupRow], random: Random) -> None:
     shuffled = list(rows)

@@ -71,21 +71,19 @@ def test_special_strings_in_code_are_plain_text(special: str) -> None:
     assert len(alone) > 1
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_decoding_gives_every_text_back(text: str) -> None:
     tokenizer = load_tokenizer()
     assert tokenizer.decode(tokenizer.encode_batch([text])[0]) == text
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=" \t\r\n\f\x00\u00a0\u2028ab_'\"\\é漢😀", max_size=60))
 def test_decoding_keeps_awkward_white_space_and_characters(text: str) -> None:
     tokenizer = load_tokenizer()
     assert tokenizer.decode(tokenizer.encode_batch([text])[0]) == text
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(["x", "x ", " x", "x\n", "x\r\n", "\tx", "x = 1", "x=1"]), min_size=2, max_size=2))
 def test_texts_have_equal_token_sequences_only_when_they_are_equal(texts: list[str]) -> None:
     one, other = load_tokenizer().encode_batch(texts)

@@ -1,7 +1,7 @@
 """Counts of the tree, against a walk written the plain way."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tree_sitter import Node
 
@@ -35,7 +35,6 @@ def test_counts_equal_a_plain_walk(code: str) -> None:
     assert count_nodes(tree)[0] == counted_plainly(tree.root_node)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(CODES), st.integers(0, 400), st.sampled_from(["", "$", "?", "(", "{", '"', "'", ":", "\n", "  "])
 )

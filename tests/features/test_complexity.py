@@ -2,7 +2,7 @@
 
 import lizard
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from features.ast_counts import count_nodes
@@ -217,7 +217,6 @@ BLOCKS = (
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=6))
 def test_metrics_of_a_body_are_the_sums_over_its_statements(blocks: list[str]) -> None:
     alone = [metrics(f"def f():\n    pass\n    {block}") for block in blocks]
@@ -229,7 +228,6 @@ def test_metrics_of_a_body_are_the_sums_over_its_statements(blocks: list[str]) -
     )
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="\"'{}[]()#\\\n:=!x1 fr", max_size=60))
 def test_no_text_is_too_broken_to_be_measured(text: str) -> None:
     code = f"def f():\n    return {text}"

@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from features.compute import compute_features
@@ -160,7 +160,6 @@ SOME_CODE = st.one_of(
 )
 
 
-@settings(deadline=None)  # the first example loads the language model
 @given(st.lists(st.tuples(SOME_CODE, st.sampled_from(list(Novelty))), max_size=8))
 def test_every_method_becomes_a_row_or_an_exclusion_in_order(inputs: list[tuple[str, Novelty]]) -> None:
     methods = [

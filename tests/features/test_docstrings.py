@@ -5,7 +5,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from features.docstrings import (
@@ -191,7 +191,6 @@ def test_real_code_without_docstring_is_the_tree_without_it(module: object) -> N
         assert ast.dump(ast.parse(code_without_docstring(code)).body[0]) == without_docstring_node(code)
 
 
-@settings(deadline=None)
 @given(
     header=st.sampled_from(["def f():", "async def f(a,\n  b=':'):", "@d\ndef f() -> int:", "def f():  # why"]),
     before=st.sampled_from(["", "\n", "    # note\n", "\n\n"]),

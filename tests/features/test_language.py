@@ -77,7 +77,7 @@ def test_languages_are_iso_639_1_in_order() -> None:
     assert {len(code) for code in LANGUAGES} == {2}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.text(max_size=200))
 def test_any_text_gives_a_known_language_and_a_probability_or_nothing(text: str) -> None:
     language = identify_language(text)

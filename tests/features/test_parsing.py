@@ -5,7 +5,7 @@ import sys
 import warnings
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from features.parsing import accepted_by_cpython, parse_method
@@ -74,7 +74,6 @@ def test_the_verdict_is_that_of_ast_parse(code: str, accepted: bool) -> None:
     assert accepted_by_cpython(code) is accepted
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([code for code, _ in GOLDEN.values()]),
     st.integers(0, 400),

@@ -128,7 +128,7 @@ def test_any_edit_gives_what_a_whole_parse_gives(before: bytes, old: bytes, new:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_edits_of_real_files(data: st.DataObject) -> None:
     folder = Path(sysconfig.get_paths()["stdlib"])
     name = data.draw(st.sampled_from(["argparse.py", "dataclasses.py", "textwrap.py", "enum.py", "contextlib.py"]))

@@ -63,7 +63,7 @@ def test_an_empty_table_is_one_shard_without_rows(tmp_path: Path) -> None:
     assert [(entry.path, entry.rows) for entry in entries] == [("raw_data/test-00000-of-00001.parquet", 0)]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(
         st.tuples(

@@ -91,7 +91,7 @@ def test_any_seed_cuts_awkward_functions_inside_the_body(name: str, seed: int) -
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 def test_functions_of_the_standard_library_are_cut_inside_the_body(data: st.DataObject, seed: int) -> None:
     code = any_function(data)
     assume(not parse(code.encode()).root_node.has_error)  # 2 of 54,721 of Python 3.11, both in test_compile.py

@@ -95,7 +95,7 @@ def test_decorators_and_signature_are_in_the_prompt() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 def test_prompt_of_a_real_function_has_its_docstring_and_nothing_of_its_body(data: st.DataObject) -> None:
     code = any_function(data, documented=True)
     assume(not parse(code.encode()).root_node.has_error)

@@ -78,7 +78,7 @@ def test_an_empty_table_has_a_schema_and_no_row_group(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "n.parquet", Exclusion) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])) | st.none(), max_size=30), st.data())
 def test_bytes_depend_on_rows_and_not_on_chunks(
     tmp_path_factory: pytest.TempPathFactory, values: list[str | None], data: st.DataObject
