@@ -42,7 +42,8 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
 def _introduction(facts: ReleaseFacts, manifest: Manifest) -> str:
     classes = ", ".join(f"{code(name)} ({rows:,})" for name, rows in facts.by_novelty.items()) or "none"
     return (
-        f"# {plain(manifest.name)} {manifest.version}\n\n"
+        f"# {plain(manifest.name)}\n\n"
+        f"Version {plain(manifest.version)}\n\n"
         "Benchmarks for code models, made of Python functions and methods that commits dated at or after "
         f"{_day(manifest.config['window']['since'])} brought to their repositories, mined from git history, freed of "
         "near-duplicates and cut into tasks. What is shown of a row of the class `added` is that no definition of its "
@@ -109,7 +110,8 @@ def _middle(facts: ReleaseFacts, since: str) -> datetime:
 def _provenance(manifest: Manifest) -> str:
     return (
         "## Provenance\n\n"
-        f"`{MANIFEST_NAME}` holds the configuration, heads of all repositories, file hashes and row counts. "
+        f"`{MANIFEST_NAME}` holds the configuration, in which absolute local paths are shortened to their last part "
+        "(or to the configured `repo`), heads of all repositories, file hashes and row counts. "
         f"Made with Postquem {manifest.code_version}, column schemas {manifest.schema_version}, "
         f"CPython {manifest.python_version}, "
         f"{manifest.grammar_version}, tokenizer {code(manifest.tokenizer_sha256)}, {manifest.parquet_writer}; "

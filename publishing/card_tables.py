@@ -9,7 +9,7 @@ from publishing.facts import ConfigFacts, ReleaseFacts
 from publishing.glossary import reason_meaning, stage_meaning, stage_name
 from publishing.header import SPLIT
 from publishing.manifest import Manifest
-from publishing.markdown import code, link, plain, share, table
+from publishing.markdown import code, link, plain, share, size, table
 from publishing.shards import EXCLUSIONS
 
 _PURPOSES = {
@@ -37,7 +37,7 @@ def configs_section(facts: ReleaseFacts, manifest: Manifest) -> str:
         rows.append([
             code(config.name), f"{config.rows:,}", "" if origin is None else f"{origin.n_repos:,}",
             f"{largest} {share(origin.largest_rows, config.rows)}" if origin is not None and largest else "",
-            _PURPOSES.get(config.name, ""), f"{config.download_size / 1e6:,.1f} MB",
+            _PURPOSES.get(config.name, ""), size(config.download_size),
         ])  # fmt: skip
     limits = manifest.config["testbeds"]
     empty = [config.name for config in facts.configs if not config.rows]

@@ -1,6 +1,6 @@
 """One small row of a testbed for the card, chosen from the rows alone so that every build shows the same."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -36,13 +36,14 @@ class Example:
     """Column and text of what is given and of what is asked for."""
 
 
-def find_example(config: str, shards: Sequence[Path]) -> Example | None:
+def find_example(config: str, shards: Sequence[Path], shown_repos: Collection[str] = ()) -> Example | None:
     """Return the shortest row of at least 200 characters of printable code with a known licence, else the longest.
 
-    Rows of equal length are told apart by row id; None when no row will do.
+    Of the rows on the same side of 200 characters, those of repositories not in `shown_repos` come first. Rows of
+    equal length are told apart by row id; None when no row will do.
     """
     shown = SHOWN[config]
-    best: tuple[tuple[bool, int, str], Example] | None = None
+    best: tuple[tuple[bool, bool, int, str], Example] | None = None
     for path in shards:
         with pq.ParquetFile(path) as file:
             rows = file.read(columns=[*_COLUMNS, *shown]).to_pylist()
@@ -50,7 +51,8 @@ def find_example(config: str, shards: Sequence[Path]) -> Example | None:
             size = len(row["code"])
             if row["license"] is None or not _printable(row["code"]):
                 continue
-            rank = (size < _MIN_CHARACTERS, size if size >= _MIN_CHARACTERS else -size, row["row_id"])
+            short = size < _MIN_CHARACTERS
+            rank = (short, row["repo"] in shown_repos, -size if short else size, row["row_id"])
             if best is None or rank < best[0]:
                 texts = tuple((name, row[name]) for name in shown)
                 values = {name: row[name] for name in ("repo", "fun_name", "url", "license", "committer_date")}

@@ -83,7 +83,6 @@ def read_facts(folder: Path) -> ReleaseFacts:
     dates = [column for name in ("author_date", "committer_date") for column in (rows[name],) if rows.num_rows]
     repos = {name: _repo_of_rows(folder, name) for name in names}
     by_repo = _count(rows["repo"])
-    examples = (find_example(name, shards_of(folder, name)) for name in names if name in SHOWN)
     return ReleaseFacts(
         configs=configs,
         rows=rows.num_rows,
@@ -98,7 +97,7 @@ def read_facts(folder: Path) -> ReleaseFacts:
         shares=count_flags(rows),
         by_config=config_shares(repos, [name for name in names if name not in _WITHOUT_ANSWER]),
         raw_by_repo=dict(sorted(Counter(repos["raw_data"].values()).items())) if "raw_data" in repos else by_repo,
-        examples=tuple(example for example in examples if example is not None),
+        examples=_examples(folder, [name for name in names if name in SHOWN]),
     )
 
 
@@ -156,6 +155,16 @@ def _repo_of_rows(folder: Path, name: str) -> dict[str, str]:
             table = file.read(columns=["row_id", "repo"])
         repos.update(zip(table["row_id"].to_pylist(), table["repo"].to_pylist(), strict=True))
     return repos
+
+
+def _examples(folder: Path, names: Sequence[str]) -> tuple[Example, ...]:
+    """Return a row of each config that has one to show, from different repositories where they have them."""
+    examples: list[Example] = []
+    for name in names:
+        example = find_example(name, shards_of(folder, name), [earlier.repo for earlier in examples])
+        if example is not None:
+            examples.append(example)
+    return tuple(examples)
 
 
 def _count(column: pa.ChunkedArray) -> dict[str, int]:

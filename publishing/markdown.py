@@ -43,3 +43,9 @@ def share(part: int, whole: int) -> str:
     """Return a share in per cent with one decimal; `<0.1%` for what would round to nothing, 0.0% for 0 of 0."""
     text = f"{100 * part / whole if whole else 0:.1f}%"
     return "<0.1%" if part and text == "0.0%" else text
+
+
+def size(num_bytes: int) -> str:
+    """Return a file size with one decimal: KB (1,000 bytes) below 1 MB (1,000,000 bytes), else MB."""
+    kilobytes = f"{num_bytes / 1e3:,.1f}"
+    return f"{kilobytes} KB" if len(kilobytes) <= len("999.9") else f"{num_bytes / 1e6:,.1f} MB"

@@ -259,7 +259,7 @@ def test_a_card_without_a_header_is_caught(copy: Path, text: str | None) -> None
 
 def test_the_introduction_counts_each_row_once(folder: Path) -> None:
     card = (folder / "README.md").read_text()
-    assert "\n# shapes 1.2.0\n\n" in card
+    assert "\n# shapes\n\nVersion 1.2.0\n\nBenchmarks for code models" in card
     assert "\n6 distinct rows from 2 repositories. Novelty classes: `added` (6).\n" in card
 
 
@@ -329,6 +329,13 @@ def test_repositories_have_heads_and_rows(folder: Path) -> None:
     ]
 
 
+def test_the_provenance_says_what_the_manifest_holds_of_the_configuration(folder: Path) -> None:
+    assert section((folder / "README.md").read_text(), "Provenance").startswith(
+        "`manifest.json` holds the configuration, in which absolute local paths are shortened to their last part (or "
+        "to the configured `repo`), heads of all repositories, file hashes and row counts. Made with Postquem 0.1.0, "
+    )
+
+
 def test_hosts_are_left_out_when_all_repositories_are_local(tmp_path: Path) -> None:
     record = RepositoryRecord("o/n", "local", None, "https://ada:secret@example.org/o/n?t=secret", "main", "d" * 40, 1)
     card = card_of(tmp_path, [make_point(repo="o/n")], repositories=(record,))
@@ -348,6 +355,7 @@ def test_rows_of_repositories_are_of_all_testbeds_when_there_is_no_raw_data(tmp_
 
 def test_configs_are_listed_with_sizes_and_the_empty_one_is_named(folder: Path) -> None:
     text = section((folder / "README.md").read_text(), "Configs")
+    kilobytes = {name: f"{(folder / name / SHARD).stat().st_size / 1000:.1f} KB" for name in [*TESTBEDS, "exclusions"]}
     assert [line.split(" | ")[:2] for line in text.splitlines()[2:10]] == [
         ["| `raw_data`", "6"],
         ["| `raw_data_docstring`", "5"],
@@ -360,12 +368,12 @@ def test_configs_are_listed_with_sizes_and_the_empty_one_is_named(folder: Path) 
     ]
     assert text.splitlines()[2] == (
         "| `raw_data` | 6 | 2 | `example/shapes` 66.7% | every kept method: mining, metrics, sampling of one's own | "
-        "0.0 MB |"
+        f"{kilobytes['raw_data']} |"
     )
     assert text.splitlines()[8:10] == [
         "| `summarization_gen` | 0 | 0 |  | code summarisation: `code_without_docstring` to `target` (docstring) | "
-        "0.0 MB |",
-        "| `exclusions` | 3 |  |  | what was left out: id, stage, reason and evidence | 0.0 MB |",
+        f"{kilobytes['summarization_gen']} |",
+        f"| `exclusions` | 3 |  |  | what was left out: id, stage, reason and evidence | {kilobytes['exclusions']} |",
     ]
     assert text.endswith(" Without rows, and so not loadable with `load_dataset`: `summarization_gen`.")
     assert (

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from publishing.examples import Example, find_example, render_example
+from publishing.facts import read_facts
 from publishing.release import write_release
 from schemas.arrow import to_table
 from schemas.records import DataPoint
@@ -18,18 +20,18 @@ LONG = "def f():\n    return '" + "x" * 200 + "'"
 LONGER = LONG + "\n"
 
 
-def row(fun_name: str, code: str, license: str | None = "MIT") -> RandomCut:
-    point = make_point(fun_name=fun_name, code=code, license=license)
+def row(fun_name: str, code: str, license: str | None = "MIT", repo: str = "o/n") -> RandomCut:
+    point = make_point(fun_name=fun_name, code=code, license=license, repo=repo)
     return task(point, RandomCut, prefix=code[:8], target=code[8:], cut_byte=8)
 
 
-def chosen(folder: Path, rows: list[RandomCut]) -> str | None:
+def chosen(folder: Path, rows: list[RandomCut], shown_repos: Sequence[str] = ()) -> str | None:
     shards = []
     for index in range(0, len(rows), 2):
         path = folder / f"test-{index:05d}.parquet"
         write_rows(path, rows[index : index + 2], RandomCut)
         shards.append(path)
-    example = find_example("random_cut", shards)
+    example = find_example("random_cut", shards, shown_repos)
     return None if example is None else example.fun_name
 
 
@@ -52,6 +54,36 @@ def test_equal_lengths_are_told_apart_by_row_id(tmp_path: Path) -> None:
     rows = [row(name, LONG) for name in ("a", "b", "c", "d")]
     expected = min(rows, key=lambda item: item.row_id).fun_name
     assert [chosen(tmp_path, rows), chosen(tmp_path, rows[::-1])] == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([row("shown", LONG), row("other", LONGER, repo="a/b")], "other"),
+        ([row("shown", LONG), row("short", "def f(): return 1", repo="a/b")], "shown"),
+        ([row("shown", LONG), row("unlicensed", LONG, None, repo="a/b")], "shown"),
+        ([row("shown", "def f(): return 12"), row("short", "def f(): return 1", repo="a/b")], "short"),
+    ],
+)
+def test_a_telling_row_of_a_repository_not_shown_yet_comes_first(
+    tmp_path: Path, rows: list[RandomCut], expected: str
+) -> None:
+    assert chosen(tmp_path, rows, ["o/n"]) == expected
+    assert chosen(tmp_path, rows[::-1], ["o/n"]) == expected
+
+
+def test_examples_are_of_different_repositories_where_there_are_several(tmp_path: Path) -> None:
+    points = [make_point(code=LONG, repo="a/b"), make_point(code=LONGER, repo="o/n")]
+    prompts = [task(point, FromDocString, prompt_code="p\n", target="t") for point in points]
+    tables = {
+        "random_cut": to_table([row("area", LONG, repo="a/b")], RandomCut),
+        "from_docstring": to_table(prompts, FromDocString),
+    }
+    facts = read_facts(write_release(make_inputs([], tables=tables), tmp_path).folder)
+    assert [(example.config, example.repo) for example in facts.examples] == [
+        ("random_cut", "a/b"),
+        ("from_docstring", "o/n"),
+    ]
 
 
 def test_an_example_is_rendered_whole() -> None:

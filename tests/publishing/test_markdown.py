@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publishing.markdown import code, fenced, link, plain, share, table
+from publishing.markdown import code, fenced, link, plain, share, size, table
 
 
 def test_a_table_has_a_head_a_rule_and_rows() -> None:
@@ -58,3 +58,19 @@ def test_no_line_of_a_fenced_text_closes_its_fence(text: str) -> None:
 )
 def test_shares(part: int, whole: int, expected: str) -> None:
     assert share(part, whole) == expected
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "expected"),
+    [
+        (0, "0.0 KB"),
+        (49, "0.0 KB"),
+        (14_321, "14.3 KB"),
+        (999_949, "999.9 KB"),
+        (999_950, "1.0 MB"),
+        (10**6, "1.0 MB"),
+        (1_234_567_890, "1,234.6 MB"),
+    ],
+)
+def test_sizes(num_bytes: int, expected: str) -> None:
+    assert size(num_bytes) == expected
