@@ -11,9 +11,10 @@ from features.docstrings import docstring_of, signature_of
 from features.language import identify_language
 from features.parsing import ParsedCode, accepted_by_cpython, parse_method
 from features.text import count_words
-from schemas.config import FeaturesConfig
+from miners.marks import generated_name, vendored_folder
+from schemas.config import FeaturesConfig, MiningConfig
 from schemas.errors import DataError
-from schemas.records import DataPoint, Exclusion, Kept, Method
+from schemas.records import DataPoint, Exclusion, Kept, Method, Novelty
 
 STAGE = "features"
 
@@ -24,27 +25,49 @@ _CARRIED = tuple(
 _carried_values = attrgetter(*_CARRIED)
 
 
-def compute_features(methods: Iterable[Method], config: FeaturesConfig) -> Kept[DataPoint]:
+def compute_features(
+    methods: Iterable[Method], config: FeaturesConfig, mining: MiningConfig | None = None
+) -> Kept[DataPoint]:
     """Return a data point for every method that goes on, in input order, and an Exclusion for every other.
 
-    Reasons: `novelty_<class>` (detail: where the earlier definition is), `code_too_long`, `code_not_utf8`,
+    Reasons: `novelty_<class>` (detail: where the earlier definition is; of `vendored` and `generated` the path, and
+    what in it matched when `mining`, with which the methods were mined, is given), `code_too_long`, `code_not_utf8`,
     `no_definition`. Everything is computed on `method.code` parsed alone.
     """
     rows: list[DataPoint] = []
     excluded: list[Exclusion] = []
     for method in methods:
         try:
+            _require_wanted(method, config, mining)
             rows.append(_data_point(method, _readable(method, config)))
         except DataError as error:
             excluded.append(Exclusion(method.row_id, STAGE, error.reason, error.detail))
     return Kept(rows, excluded)
 
 
+def _require_wanted(method: Method, config: FeaturesConfig, mining: MiningConfig | None) -> None:
+    """Raise DataError with the evidence for a method's novelty class unless that class goes on."""
+    if method.novelty in config.novelty:
+        return
+    where = (method.earlier_path, method.earlier_fun_name)
+    detail = " ".join(part for part in where if part)
+    if method.novelty in (Novelty.VENDORED, Novelty.GENERATED):
+        rule = None if mining is None else _rule(method, mining)
+        detail = method.path if rule is None else f"{method.path} ({rule})"
+    raise DataError(f"novelty_{method.novelty}", detail)
+
+
+def _rule(method: Method, mining: MiningConfig) -> str | None:
+    """Return what in a marked method's path matched; of a generated file that has another name, what is left."""
+    if method.novelty is Novelty.VENDORED:
+        folder = vendored_folder(method.path, mining.vendored_paths)
+        return None if folder is None else f"folder {folder}"
+    pattern = generated_name(method.path, mining.generated_names)
+    return "mark in the head or line lengths" if pattern is None else f"file name {pattern}"
+
+
 def _readable(method: Method, config: FeaturesConfig) -> ParsedCode:
-    """Return the parsed code of a method that goes on; raise DataError with the reason why it does not."""
-    if method.novelty not in config.novelty:
-        where = (method.earlier_path, method.earlier_fun_name)
-        raise DataError(f"novelty_{method.novelty}", " ".join(part for part in where if part))
+    """Return the parsed code of a method; raise DataError with the reason why it has none."""
     size = len(method.code.encode("utf-8", "surrogatepass"))
     if size > config.max_code_bytes:
         raise DataError("code_too_long", f"{size} bytes, at most {config.max_code_bytes}")

@@ -101,7 +101,9 @@ def _sort_out(changes: CommitChanges, records: Sequence[FileChange], row_id: str
     for change in sorted(records, key=lambda item: item.path):
         if change.mode in (_SYMLINK, _SUBMODULE):
             reason = "symlink" if change.mode == _SYMLINK else "submodule"
-            excluded.append(Exclusion(f"{row_id}:{display_path(change.path)}", "files", reason))
+            target = "target in blob" if change.mode == _SYMLINK else "commit"
+            detail = f"mode {change.mode}, {target} {change.blob_id}"
+            excluded.append(Exclusion(f"{row_id}:{display_path(change.path)}", "files", reason, detail))
         elif change.blob_id is None:
             if change.before[0] is not None:
                 deleted.append(change)

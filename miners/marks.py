@@ -51,16 +51,24 @@ _TEST_NAME = re.compile(r"test(?:s|[_A-Z0-9].*)?|Test(?:s|[_A-Z0-9].*)?|.*[a-z0-
 
 def is_vendored(path: str, folders: Sequence[str]) -> bool:
     """Tell whether any folder of a path bears one of the names, in any case."""
+    return vendored_folder(path, folders) is not None
+
+
+def vendored_folder(path: str, folders: Sequence[str]) -> str | None:
+    """Return the outermost folder of a path that bears one of the names, as the path spells it."""
     names = {folder.lower() for folder in folders}
-    return any(part.lower() in names for part in path.split("/")[:-1])
+    return next((part for part in path.split("/")[:-1] if part.lower() in names), None)
 
 
 def is_generated(path: str, source: bytes, patterns: Sequence[str]) -> bool:
     """Tell whether a file's name, a mark in its head or its line lengths say that a program wrote it."""
+    return generated_name(path, patterns) is not None or has_generated_mark(source) or is_minified(source)
+
+
+def generated_name(path: str, patterns: Sequence[str]) -> str | None:
+    """Return the first of the patterns that a path's file name matches."""
     name = path.rsplit("/", 1)[-1]
-    if any(fnmatchcase(name, pattern) for pattern in patterns):
-        return True
-    return has_generated_mark(source) or is_minified(source)
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
 
 
 def has_generated_mark(source: bytes) -> bool:

@@ -58,12 +58,12 @@ def require_docstring(point: DataPoint) -> str:
 def require_generation(point: DataPoint) -> None:
     """Raise DataError for points that are in no generation testbed.
 
-    `is_test`: test functions; `syntax_errors`: ERROR or MISSING nodes, with which the parts of the code are not known
-    for sure; `python2_syntax`: a print or exec statement; `code_not_utf8`, `no_definition`: no text or no definition at
-    all; `trivial_body`: a body without meaning.
+    `is_test`: test functions (detail: path and name, one of which says so); `syntax_errors`: ERROR or MISSING nodes,
+    with which the parts of the code are not known for sure; `python2_syntax`: a print or exec statement;
+    `code_not_utf8`, `no_definition`: no text or no definition at all; `trivial_body`: a body without meaning.
     """
     if point.is_test:
-        raise DataError("is_test")
+        raise DataError("is_test", f"{point.path} {point.fun_name}")
     if point.n_ast_errors or point.n_ast_missing:
         raise DataError("syntax_errors", f"{point.n_ast_errors} ERROR and {point.n_ast_missing} MISSING nodes")
     # CPython's verdict alone would make the testbeds depend on the running version: it refuses newer syntax too.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from features.compute import compute_features
 from schemas.arrow import to_table
-from schemas.config import FeaturesConfig
+from schemas.config import FeaturesConfig, MiningConfig
 from schemas.records import DataPoint, Exclusion, Method, Novelty
 from tests.builders import make_method, make_point
 from tests.features.golden import GOLDEN
@@ -71,7 +71,10 @@ def test_confidence_is_a_probability_with_four_digits() -> None:
     assert round(confidence, 4) == confidence
 
 
-@pytest.mark.parametrize("novelty", [item for item in Novelty if item is not Novelty.ADDED])
+MARKED = (Novelty.VENDORED, Novelty.GENERATED)
+
+
+@pytest.mark.parametrize("novelty", [item for item in Novelty if item not in (Novelty.ADDED, *MARKED)])
 def test_a_method_that_is_not_new_is_excluded_with_the_earlier_place(novelty: Novelty) -> None:
     method = make_method(novelty=novelty, earlier_path="old/place.py", earlier_fun_name="Old.name")
     kept = compute_features([method], CONFIG)
@@ -81,11 +84,30 @@ def test_a_method_that_is_not_new_is_excluded_with_the_earlier_place(novelty: No
     ]
 
 
-def test_a_method_without_an_earlier_place_has_no_detail() -> None:
-    method = make_method(novelty=Novelty.GENERATED)
+@pytest.mark.parametrize("novelty", MARKED)
+def test_a_marked_method_is_excluded_with_its_path(novelty: Novelty) -> None:
+    method = make_method(novelty=novelty, path="lib/vendor/a_pb2.py")
     assert compute_features([method], CONFIG).excluded == [
-        Exclusion(method.row_id, "features", "novelty_generated", ""),
+        Exclusion(method.row_id, "features", f"novelty_{novelty.value}", "lib/vendor/a_pb2.py"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("novelty", "path", "detail"),
+    [
+        (Novelty.VENDORED, "lib/Ours/vendor/a.py", "lib/Ours/vendor/a.py (folder Ours)"),
+        (Novelty.GENERATED, "lib/a.gen.py", "lib/a.gen.py (file name *.gen.py)"),
+        (Novelty.GENERATED, "lib/a_pb2.py", "lib/a_pb2.py (mark in the head or line lengths)"),
+        # The configuration has no folder of this name: none is made up.
+        (Novelty.VENDORED, "vendor/a.py", "vendor/a.py"),
+    ],
+)
+def test_the_rule_that_marked_a_method_is_named_where_the_mining_configuration_tells_it(
+    novelty: Novelty, path: str, detail: str
+) -> None:
+    mining = MiningConfig(vendored_paths=("ours",), generated_names=("*.gen.py",))
+    method = make_method(novelty=novelty, path=path)
+    assert [item.detail for item in compute_features([method], CONFIG, mining).excluded] == [detail]
 
 
 def test_the_configuration_lets_other_classes_through() -> None:

@@ -1,6 +1,14 @@
 import pytest
 
-from miners.marks import has_generated_mark, is_generated, is_minified, is_test, is_vendored
+from miners.marks import (
+    generated_name,
+    has_generated_mark,
+    is_generated,
+    is_minified,
+    is_test,
+    is_vendored,
+    vendored_folder,
+)
 from schemas.config import MiningConfig
 
 CONFIG = MiningConfig()
@@ -23,6 +31,10 @@ class TestVendored:
     @pytest.mark.parametrize("path", ["vendor.py", "src/vendors.py", "vendoring/a.py", "myvendor/a.py", "a.py"])
     def test_other_names_do_not(self, path: str) -> None:
         assert not is_vendored(path, CONFIG.vendored_paths)
+
+    def test_the_outermost_folder_is_named_as_the_path_spells_it(self) -> None:
+        assert vendored_folder("a/Third_Party/_vendor/x.py", CONFIG.vendored_paths) == "Third_Party"
+        assert vendored_folder("vendor.py", CONFIG.vendored_paths) is None
 
 
 class TestGeneratedMarks:
@@ -72,6 +84,10 @@ class TestGeneratedMarks:
     @pytest.mark.parametrize("path", ["a/b_pb2.py", "b_pb2_grpc.py", "versioneer.py", "src/_version.py"])
     def test_file_names(self, path: str) -> None:
         assert is_generated(path, b"", CONFIG.generated_names)
+
+    def test_the_first_pattern_that_matches_the_file_name_is_named(self) -> None:
+        assert generated_name("a/b_pb2.py", ("*_pb2_grpc.py", "*_pb2.py", "*.py")) == "*_pb2.py"
+        assert generated_name("_version.py/a.py", ("_version.py",)) is None
 
     def test_an_ordinary_file(self) -> None:
         assert not is_generated("src/version.py", b"def f():\n    return 1\n", CONFIG.generated_names)

@@ -332,6 +332,14 @@ def test_exclusion_says_what_was_measured() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", GENERATION)
+def test_a_test_is_excluded_with_the_path_and_name_that_say_so(name: str) -> None:
+    point = point_of(is_test=True, path="tests/test_area.py", fun_name="TestArea.test_square")
+    assert build(name, point).excluded == [
+        Exclusion(point.row_id, f"testbed_{name}", "is_test", "tests/test_area.py TestArea.test_square")
+    ]
+
+
 def test_another_seed_cuts_elsewhere_and_keeps_the_rest() -> None:
     point = point_of(code=CODE.replace("height\n", "height + width - height * (width - 1)\n"))
     cuts = {build("random_cut", point, config=TestbedsConfig(seed=seed)).rows[0] for seed in range(30)}
