@@ -64,6 +64,19 @@ def test_make_build_testbeds_runs_the_command_that_the_quickstart_tests_run() ->
     assert "/postquem build --config configs/quickstart.toml --workspace data" in done.stdout
 
 
+def test_make_audit_without_a_repository_tells_its_usage() -> None:
+    done = make("audit", "REPO=")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "usage: make audit REPO=path/to/repository [SINCE=2024-01-01]"
+    assert done.stdout == ""
+
+
+def test_make_audit_hands_on_repository_and_date() -> None:
+    done = make("-n", "-o", ".venv/.installed-dev", "audit", "REPO=../some repo", "SINCE=2025-01-01")
+    assert done.returncode == 0
+    assert '/python -m tests.oracles.audit "../some repo" --since 2025-01-01' in done.stdout
+
+
 @pytest.mark.parametrize("line", commands("postquem"))
 def test_every_documented_postquem_command_is_accepted(line: str) -> None:
     words = line[line.index("postquem") :].split()[1:]
