@@ -222,7 +222,7 @@ def test_cutoff_is_hit_to_the_second(imported: Mapping[str, Path]) -> None:
 def test_quickstart_builds_every_testbed_from_samples_and_this_repository() -> None:
     config = load_config(QUICKSTART)
     assert config.testbeds.names == TESTBEDS
-    assert config.release == ReleaseConfig(version="quickstart", name="Postquem quickstart", overwrite=True)
+    assert config.release == ReleaseConfig(version="quickstart", name="Postquem", overwrite=True)
     assert config.sources[1:] == (SourceConfig(git=("..",), repo="postquem/postquem", optional=True),)
 
 
