@@ -17,12 +17,10 @@ from flows.run import open_run
     task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # type: ignore[arg-type]
     persist_result=False,
 )
-def build_testbeds(
-    config: Path, workspace: Path = Path("data"), workers: int | None = None, quiet: bool = False
-) -> BuildResult:
+def build_testbeds(config: Path, workspace: Path = Path("data"), workers: int | None = None) -> BuildResult:
     """Mine, compute features, remove duplicates, build the testbeds and write the release.
 
     Each step is one Prefect task per repository (or testbed); `flows.recipe.build` lists them.
     """
-    with open_run(config, workspace, workers, quiet=quiet) as run:
+    with open_run(config, workspace, workers) as run:
         return build(run, PrefectStepper())

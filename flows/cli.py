@@ -54,7 +54,10 @@ def _options(command: click.Command) -> click.Command:
 @cli.command()
 @click.option("--no-prefect", is_flag=True, help="Carry out the same steps without Prefect.")
 def build(config: Path, workspace: Path, workers: int | None, as_json: bool, no_prefect: bool) -> None:
-    """Repositories in, loadable testbeds out: the whole job, as a Prefect flow."""
+    """Do the whole job as a Prefect flow.
+
+    Repositories in, a release with loadable testbeds out. --no-prefect saves the start of Prefect's server.
+    """
     _carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=not no_prefect)
 
 
@@ -95,13 +98,13 @@ def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: b
         isolate_prefect(workspace)
         from flows.build_testbeds import build_testbeds
 
-        result = build_testbeds(config, workspace, workers, quiet=as_json)
+        result = build_testbeds(config, workspace, workers)
     else:
         from flows.recipe import build as build_recipe
         from flows.run import open_run
         from flows.steppers import PlainStepper
 
-        with open_run(config, workspace, workers, quiet=as_json) as run:
+        with open_run(config, workspace, workers) as run:
             result = build_recipe(run, PlainStepper(), until)
     seconds = time.monotonic() - started
     if as_json:

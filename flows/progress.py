@@ -16,8 +16,8 @@ _NOUN = {"mine": "changed methods", "features": "methods"}
 class RunProgress:
     """Shows the items of a run; thread-safe as rich's Progress is."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=quiet, highlight=False)
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False)
         self._progress = Progress(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=self.console, transient=True
         )
@@ -39,11 +39,13 @@ class RunProgress:
             self._progress.remove_task(task)
 
     def finished(self, stage: str, item: str, reports: Sequence[StageReport], *, reused: bool) -> None:
-        """Print one line about a finished item: its last report, or that of the methods for a mined repository."""
-        main = next((report for report in reports if report.stage == "methods"), reports[-1])
+        """Print one line about a finished item: what went in and what came out, of a mined repository the methods."""
+        first, last = reports[0], reports[-1]
+        if stage == "mine":
+            first = last = next(report for report in reports if report.stage == "methods")
         suffix = "up to date" if reused else _seconds(reports)
         self.console.print(
-            f"{stage:>9}  {item}: {main.rows_in:,} {_NOUN.get(stage, 'rows')} in, {main.rows_out:,} out ({suffix})",
+            f"{stage:>9}  {item}: {first.rows_in:,} {_NOUN.get(stage, 'rows')} in, {last.rows_out:,} out ({suffix})",
             markup=False,
             soft_wrap=True,
         )

@@ -60,9 +60,7 @@ class Run:
 
 
 @contextmanager
-def open_run(
-    config_path: Path, workspace_path: Path, workers: int | None = None, *, quiet: bool = False
-) -> Iterator[Run]:
+def open_run(config_path: Path, workspace_path: Path, workers: int | None = None) -> Iterator[Run]:
     """Read the configuration, lock the workspace, sweep what a killed run left, start the pool."""
     config = load_config(config_path)
     workspace = open_workspace(workspace_path)
@@ -71,7 +69,7 @@ def open_run(
         ledger.sweep()
         pool = WorkerPool(workers or os.cpu_count() or 1)
         try:
-            with RunProgress(quiet=quiet) as progress:
+            with RunProgress() as progress:
                 base = config_path.resolve().parent
                 yield Run(config, base, workspace, ledger, pool, progress, datetime.now(UTC))
         finally:

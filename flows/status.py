@@ -1,44 +1,119 @@
-"""`postquem status`: what is done in a workspace."""
+"""`postquem status`: what is done in a workspace for a configuration, without fetching or changing anything."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from schemas.config import load_config
-from schemas.errors import ConfigError
-from warehouse.ledger import Ledger
+from flows import steps
+from schemas.arrow import from_table
+from schemas.config import Config, load_config
+from schemas.errors import ConfigError, PipelineError
+from schemas.records import RepositoryRecord
+from warehouse.ledger import Ledger, Unit
 from warehouse.lock import open_workspace
+
+UP_TO_DATE, REDO, NEVER = "up to date", "would be redone", "not done yet"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStatus:
+    """One stage of one repository or testbed."""
+
+    stage: str
+    """Stage of the recipe."""
+    partition: str
+    """owner/name, testbed, or `all`."""
+    state: str
+    """`up to date`, `would be redone`, or `not done yet`."""
+    rows_out: int | None
+    """Rows that the stage last handed on, null when it never ran."""
+    finished_at: str | None
+    """When, UTC."""
+
+
+def list_status(config: Config, base: Path, ledger: Ledger) -> list[ItemStatus]:
+    """Return every item of the recipe in its order; new commits that a fetch would bring are not known here."""
+    units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
+    names = [source.repo for source in steps.plan_sources(config, base).rows]
+    mined = [units.get(("mine", name)) for name in names]
+    points = [units.get(("features", name)) for name in names]
+    unique = units.get(("dedup", "all"))
+    items = [
+        _item("mine", name, unit, _mine_key(config, ledger, unit)) for name, unit in zip(names, mined, strict=True)
+    ]
+    for name, unit, source in zip(names, points, mined, strict=True):
+        key = None if source is None else steps.features_key(config, source)
+        items.append(_item("features", name, unit, key))
+    found = [unit for unit in points if unit is not None]
+    key = steps.dedup_key(config, found) if len(found) == len(names) else None
+    items.append(_item("dedup", "all", unique, key))
+    for name in config.testbeds.names:
+        key = None
+        if unique is not None:
+            inputs = steps.TestbedInputs(name, tuple(found), tuple(unit for unit in mined if unit), unique)
+            key = steps.testbed_key(config, inputs)
+        items.append(_item("testbeds", name, units.get(("testbeds", name)), key))
+    return _spread(items)
+
+
+def _mine_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:
+    """Return the key that mining would have now if the repository has no new commits."""
+    if unit is None:
+        return None
+    try:
+        [record] = from_table(ledger.read(unit, "repositories"), RepositoryRecord)
+    except PipelineError:
+        return None  # the unit's file is damaged: it would be redone
+    return steps.mine_key(config, record)
+
+
+def _item(stage: str, partition: str, unit: Unit | None, key: str | None) -> ItemStatus:
+    if unit is None:
+        return ItemStatus(stage, partition, NEVER, None, None)
+    last = next((report for report in unit.reports if report.stage == "methods"), unit.reports[-1])
+    finished = None if last.finished_at is None else last.finished_at.isoformat(sep=" ", timespec="seconds")[:19]
+    return ItemStatus(stage, partition, UP_TO_DATE if unit.key == key else REDO, last.rows_out, finished)
+
+
+def _spread(items: Sequence[ItemStatus]) -> list[ItemStatus]:
+    """Return the items; what follows something that would be redone would be redone too."""
+    stale: set[str] = set()
+    spread = []
+    for item in items:
+        upstream = {"mine": (), "features": (item.partition,), "dedup": ("all",), "testbeds": ("all",)}[item.stage]
+        if item.state == UP_TO_DATE and stale.intersection(upstream):
+            item = ItemStatus(item.stage, item.partition, REDO, item.rows_out, item.finished_at)
+        if item.state != UP_TO_DATE:
+            stale |= {item.partition, "all"}
+        spread.append(item)
+    return spread
 
 
 def print_status(config_path: Path, workspace_path: Path, *, as_json: bool) -> None:
-    """Print the finished units and the releases of a workspace, and whether they are of this configuration."""
-    digest = load_config(config_path).digest()
+    """Print what is done for a configuration and which releases there are."""
+    config = load_config(config_path)
     if not workspace_path.is_dir():
         raise ConfigError(f"there is no workspace {workspace_path} yet; `postquem build` makes it")
     workspace = open_workspace(workspace_path)
-    units = Ledger(workspace.tables).units()
+    items = list_status(config, config_path.resolve().parent, Ledger(workspace.tables))
     releases = sorted(path.name for path in workspace.releases.iterdir() if (path / "manifest.json").is_file())
-    rows = [
-        {
-            "stage": report.stage,
-            "partition": report.partition,
-            "rows_in": report.rows_in,
-            "rows_out": report.rows_out,
-            "finished_at": None if report.finished_at is None else report.finished_at.isoformat(timespec="seconds"),
-            "this_configuration": report.config_digest == digest,
-        }
-        for unit in units
-        for report in unit.reports
-    ]
     if as_json:
-        click.echo(json.dumps({"units": rows, "releases": releases}, indent=2))
+        click.echo(json.dumps({"items": [asdict(item) for item in items], "releases": releases}, indent=2))
         return
-    table = Table("stage", "partition", "rows in", "rows out", "finished at (UTC)", "this configuration")
-    for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("stage", "of", "state"):
+        table.add_column(name, no_wrap=name != "of", overflow="fold")
+    table.add_column("rows out", justify="right", no_wrap=True)
+    table.add_column("finished (UTC)", no_wrap=True)
+    for item in items:
+        rows = "" if item.rows_out is None else f"{item.rows_out:,}"
+        table.add_row(item.stage, item.partition, item.state, rows, item.finished_at or "")
     console = Console()
     console.print(table)
     console.print(f"Releases: {', '.join(releases) or 'none yet'}", markup=False)

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from dedup.tokens import load_tokenizer
 from flows import work
 from flows.run import Run, code_version, stage_version
 from miners.clone import Clone, Place, check_shallow, identify, open_clone
 from schemas.arrow import from_table
-from schemas.config import SourceConfig
+from schemas.config import Config, SourceConfig
 from schemas.errors import ConfigError, DataError
-from schemas.records import Exclusion, Kept, StageReport, count_reasons
+from schemas.records import Exclusion, Kept, RepositoryRecord, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
 
 
@@ -30,17 +31,17 @@ class Source:
         return self.place.repo
 
 
-def plan_sources(run: Run) -> Kept[Source]:
-    """Return every repository that the configuration names, sorted by name.
+def plan_sources(config: Config, base: Path) -> Kept[Source]:
+    """Return every repository that the configuration names, sorted by name; relative paths start at `base`.
 
     ConfigError for a location that is wrong (when the source is optional: excluded) and when two share a name.
     """
     by_name: dict[str, Source] = {}
     excluded = []
-    for section in run.config.sources:
+    for section in config.sources:
         for location in (*section.git, *section.fast_import):
             try:
-                source = Source(identify(section, location, run.base), section)
+                source = Source(identify(section, location, base), section)
             except ConfigError as error:
                 if not section.optional:
                     raise
@@ -89,28 +90,45 @@ def _source_exclusions(run: Run, mined: Unit) -> list[Exclusion]:
     return [item for item in rows if item.stage == "sources"]
 
 
+def mine_key(config: Config, record: RepositoryRecord) -> str:
+    """Return the key of mining a repository at its head."""
+    identity = [record.repo, record.host, record.repo_id, record.web_url, record.default_branch, record.head]
+    return unit_key("mine", stage_version("mine"), [[config.mining, config.window], identity], [])
+
+
+def features_key(config: Config, mined: Unit) -> str:
+    """Return the key of the features of a mined repository."""
+    return unit_key("features", stage_version("features"), config.features, [mined.digest])
+
+
+def dedup_key(config: Config, points: Sequence[Unit]) -> str:
+    """Return the key of the deduplication of all repositories."""
+    parameters = [config.dedup, load_tokenizer().sha256]
+    return unit_key("dedup", stage_version("dedup"), parameters, [unit.digest for unit in points])
+
+
+def testbed_key(config: Config, inputs: "TestbedInputs") -> str:
+    """Return the key of one testbed."""
+    digests = [unit.digest for unit in (*inputs.points, *inputs.mined, inputs.unique)]
+    return unit_key("testbeds", stage_version("testbeds"), config.testbeds, digests)
+
+
 def mine_commits(run: Run, clone: Clone) -> Unit:
     """Mine one repository."""
-    record = clone.record
-    identity = [record.repo, record.host, record.repo_id, record.web_url, record.default_branch, record.head]
-    parameters = [run.config.mining, run.config.window]
-    return _unit(run, "mine", record.repo, [parameters, identity], [], lambda job: run.pool.run(work.mine, job, clone))
+    key = mine_key(run.config, clone.record)
+    return _unit(run, "mine", clone.record.repo, key, lambda job: run.pool.run(work.mine, job, clone))
 
 
 def extract_features(run: Run, mined: Unit) -> Unit:
     """Compute the features of one repository's methods."""
-    return _unit(
-        run, "features", mined.partition, run.config.features, [mined.digest],
-        lambda job: run.pool.run(work.features, job, mined),
-    )  # fmt: skip
+    key = features_key(run.config, mined)
+    return _unit(run, "features", mined.partition, key, lambda job: run.pool.run(work.features, job, mined))
 
 
 def remove_duplicates(run: Run, points: Sequence[Unit]) -> Unit:
     """Remove exact and near duplicates over all repositories."""
-    return _unit(
-        run, "dedup", "all", [run.config.dedup, load_tokenizer().sha256], [unit.digest for unit in points],
-        lambda job: run.pool.run(work.dedup, job, points),
-    )  # fmt: skip
+    key = dedup_key(run.config, points)
+    return _unit(run, "dedup", "all", key, lambda job: run.pool.run(work.dedup, job, points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +147,15 @@ class TestbedInputs:
 
 def make_testbed(run: Run, inputs: TestbedInputs) -> Unit:
     """Build one testbed."""
-    digests = [unit.digest for unit in (*inputs.points, *inputs.mined, inputs.unique)]
+    key = testbed_key(run.config, inputs)
     return _unit(
-        run, "testbeds", inputs.name, run.config.testbeds, digests,
+        run, "testbeds", inputs.name, key,
         lambda job: run.pool.run(work.testbed, job, inputs.points, inputs.mined, inputs.unique),
     )  # fmt: skip
 
 
-def _unit(
-    run: Run, stage: str, partition: str, parameters: object, inputs: Sequence[str], do: Callable[[work.Job], Unit]
-) -> Unit:
+def _unit(run: Run, stage: str, partition: str, key: str, do: Callable[[work.Job], Unit]) -> Unit:
     """Return the unit from the ledger when it is done, else do it and record it."""
-    key = unit_key(stage, stage_version(stage), parameters, inputs)
     unit = run.ledger.find(stage, partition, key, run.now)
     reused = unit is not None
     if unit is None:

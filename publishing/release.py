@@ -1,5 +1,6 @@
 """The release folder: built whole beside its place, checked, then renamed into it."""
 
+import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ from publishing.card import render_card
 from publishing.facts import ReleaseFacts, read_facts
 from publishing.header import CARD_NAME, check_card
 from publishing.inputs import ReleaseInputs
-from publishing.manifest import MANIFEST_NAME, make_manifest, private_paths
+from publishing.manifest import MANIFEST_NAME, make_manifest, private_paths, published_config
 from publishing.shards import EXCLUSIONS, config_order, write_shards
-from schemas.config import WindowConfig
+from schemas.config import Config, WindowConfig, digest_of
 from schemas.errors import ConfigError, PipelineError
 from warehouse.tables import FileEntry, explain_os_errors, file_entry, fsync, write_text
 
@@ -65,6 +66,29 @@ def write_release(inputs: ReleaseInputs, releases: Path) -> ReleaseResult:
     return ReleaseResult(target, status, rows, files)
 
 
+def check_release_free(config: Config, releases: Path) -> None:
+    """Raise ConfigError when a release of this version stands there that was made with another configuration.
+
+    Tells before hours of work what `write_release` would tell after them; new commits show only there.
+    """
+    manifest = _manifest_of(releases / config.release.version)
+    if manifest is None or config.release.overwrite:
+        return
+    try:
+        digest = json.loads(manifest)["config_digest"]
+    except (ValueError, KeyError, TypeError):
+        return  # a damaged manifest is no release; writing makes it good
+    if digest != digest_of(published_config(config)):
+        raise ConfigError(_taken(releases / config.release.version))
+
+
+def _taken(target: Path) -> str:
+    return (
+        f"{target} holds another release; raise release.version in the configuration, "
+        "or set release.overwrite = true to replace it"
+    )
+
+
 def recover(releases: Path) -> None:
     """Remove what killed runs left behind; put a release back whose replacement never arrived."""
     for path in sorted(releases.glob(f"{_REPLACED}*")):
@@ -105,10 +129,7 @@ def _put_in_place(building: Path, target: Path, overwrite: bool) -> ReleaseStatu
         if _same_contents(building, target):
             return ReleaseStatus.UNCHANGED
         if not overwrite and _manifest_of(building) != _manifest_of(target):
-            raise ConfigError(
-                f"{target} holds another release; raise release.version in the configuration, "
-                "or set release.overwrite = true to replace it"
-            )
+            raise ConfigError(_taken(target))
         _replace(building, target)
         return ReleaseStatus.REPLACED
 

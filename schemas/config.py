@@ -167,7 +167,7 @@ def load_config(path: Path) -> Config:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"no configuration file {path}; configs/quickstart.toml is an example") from None
+        raise ConfigError(f"no configuration file {path}; name one with --config, as configs/quickstart.toml") from None
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -48,6 +48,14 @@ class Exclusion:
     """A stable snake_case reason, counted in the funnel."""
     detail: str = ""
     """Evidence for a reader: the keeper and similarity, the error, the offending value."""
+    repo: str | None = None
+    """owner/name, filled in a release; null for what has none."""
+    commit_id: str | None = None
+    """The commit, filled in a release; null for repositories."""
+    path: str | None = None
+    """Path of the file, filled in a release; null for repositories and commits."""
+    fun_name: str | None = None
+    """Qualified name, filled in a release for methods; null for files, commits and repositories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +318,7 @@ class StageReport:
     stage: str
     """Name of the stage."""
     partition: str
-    """owner/name of the repository, or `all` for a global stage."""
+    """owner/name of the repository; name of the testbed for a testbed's stage; `all` for other global stages."""
     rows_in: int
     """Rows the stage was given."""
     rows_out: int

@@ -74,6 +74,23 @@ def test_exclusions_of_the_release_add_up_to_the_funnel(world: tuple[Path, Path,
     assert counted == expected
 
 
+def test_exclusions_of_the_release_say_where_the_row_was(world: tuple[Path, Path, object]) -> None:
+    rows = [row for row in read(world[1] / "releases" / "1.0", "exclusions") if row["reason"] == "near_duplicate"]
+    assert len(rows) > 3
+    for row in rows:
+        assert row["repo"] in ("acme/alpha", "acme/beta", "acme/gamma")
+        assert row["commit_id"]
+        assert str(row["path"]).endswith(".py")
+        assert str(row["fun_name"]).startswith(("find_", str(row["path"]).removesuffix(".py"), "colour"))
+
+
+def test_progress_goes_to_standard_error_also_beside_json(world: tuple[Path, Path, object]) -> None:
+    outcome = build(world[0] / "config.toml", world[1])
+    assert "mine  acme/alpha" in outcome.stderr
+    assert outcome.summary["seconds"] > 0
+    assert sum(stage["seconds"] for stage in outcome.summary["stages"] if stage["stage"] != "sources") == 0
+
+
 def test_a_second_run_does_no_work_and_changes_nothing(world: tuple[Path, Path, object]) -> None:
     folder, data, _ = world
     before = fingerprints(data / "releases" / "1.0")
@@ -118,12 +135,18 @@ def test_new_commits_are_fetched_and_only_their_repository_is_mined_again(tmp_pa
 def test_a_release_with_other_contents_is_not_replaced_silently(
     world: tuple[Path, Path, object], tmp_path: Path
 ) -> None:
-    folder, data, _ = world
-    locations = [str(folder / "acme" / "alpha.git")]
-    outcome = build(write_config(tmp_path, locations), data)
+    folder, _, _ = world
+    workspace, locations = tmp_path / "data", [str(folder / "acme" / "alpha.git")]
+    assert build(write_config(tmp_path, locations), workspace).code == 0
+    before = fingerprints(workspace)
+    outcome = build(write_config(tmp_path, locations, "[dedup]\nthreshold = 0.9\n"), workspace)
     assert outcome.code == 2
     assert "release.version" in outcome.stderr
     assert "overwrite" in outcome.stderr
+    before.pop(".lock")  # holds the pid of the last run
+    after = fingerprints(workspace)
+    after.pop(".lock")
+    assert after == before  # told before any work
 
 
 @pytest.mark.parametrize("delay", [0.9, 1.6, 2.3])
@@ -182,7 +205,31 @@ def test_status_tells_what_is_done_and_changes_nothing(world: tuple[Path, Path, 
     outcome = postquem("status", "--json", "--config", folder / "config.toml", "--workspace", data)
     assert outcome.code == 0, outcome.stderr
     assert outcome.summary["releases"] == ["1.0"]
-    stages = {unit["stage"] for unit in outcome.summary["units"]}
-    assert {"commits", "features", "dedup_near", "testbed_random_cut"} <= stages
-    assert all(unit["this_configuration"] for unit in outcome.summary["units"])
+    repositories = ["acme/alpha", "acme/beta", "acme/gamma"]
+    assert [(item["stage"], item["partition"], item["state"]) for item in outcome.summary["items"]] == [
+        *(("mine", name, "up to date") for name in repositories),
+        *(("features", name, "up to date") for name in repositories),
+        ("dedup", "all", "up to date"),
+        *(("testbeds", name, "up to date") for name in TESTBEDS),
+    ]
     assert fingerprints(data) == before
+
+
+def test_status_tells_what_a_changed_configuration_would_redo(world: tuple[Path, Path, object], tmp_path: Path) -> None:
+    folder, data, _ = world
+    locations = [str(folder / "acme" / f"{name}.git") for name in ("alpha", "beta", "gamma")]
+
+    def states(extra: str) -> dict[str, set[str]]:
+        config = write_config(tmp_path, locations, extra)
+        outcome = postquem("status", "--json", "--config", config, "--workspace", data)
+        found: dict[str, set[str]] = {}
+        for item in outcome.summary["items"]:
+            found.setdefault(item["stage"], set()).add(item["state"])
+        return found
+
+    up, redo, never = {"up to date"}, {"would be redone"}, {"not done yet"}
+    assert states("[testbeds]\nsize = 7\n") == {"mine": up, "features": up, "dedup": up, "testbeds": redo}
+    assert states("[dedup]\nthreshold = 0.8\n") == {"mine": up, "features": up, "dedup": redo, "testbeds": redo}
+    assert states("[mining]\nmax_file_bytes = 9\n") == dict.fromkeys(("mine", "features", "dedup", "testbeds"), redo)
+    locations.append(str(RepoBuilder(tmp_path / "acme" / "delta.git").path))
+    assert states("") == {"mine": up | never, "features": up | never, "dedup": redo, "testbeds": redo}

@@ -125,9 +125,7 @@ def test_sources_are_required(tmp_path: Path) -> None:
 
 
 def test_missing_file_names_an_example(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"no configuration file .*nowhere.toml; configs/quickstart.toml is an example"
-    ):
+    with pytest.raises(ConfigError, match=r"no configuration file .*nowhere.toml; name one with --config"):
         load_config(tmp_path / "nowhere.toml")
 
 

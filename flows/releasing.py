@@ -1,0 +1,89 @@
+"""The last step: from the run's units to the release folder."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from dedup.tokens import load_tokenizer
+from flows.run import Run, code_version
+from miners.syntax import GRAMMAR_VERSION
+from publishing.inputs import ReleaseInputs
+from publishing.release import ReleaseResult, check_release_free, write_release
+from schemas.arrow import from_table, to_table
+from schemas.errors import PipelineError
+from schemas.records import Exclusion, RepositoryRecord, StageReport
+from warehouse.ledger import Unit
+
+_PLACE = re.compile(r"(?P<repo>[^@]+)@(?P<commit_id>[0-9a-f]{40,64})(?::(?P<path>.*))?", re.DOTALL)
+_PARTITIONS = ("mine", "features")  # stages whose partition is a repository
+
+Location = tuple[str, str, str, str]
+
+
+def check_release(run: Run) -> None:
+    """Raise ConfigError before any work when the release's folder is taken by another configuration."""
+    check_release_free(run.config, run.workspace.releases)
+
+
+def release(
+    run: Run, done: Sequence[Unit], beds: Sequence[Unit], unusable: Sequence[Exclusion], reports: Sequence[StageReport]
+) -> ReleaseResult:
+    """Write the release folder from the run's units; PipelineError when there is not one row to write."""
+    tables = {unit.partition: run.ledger.read(unit, f"tasks_{unit.partition}") for unit in beds}
+    if not any(table.num_rows for table in tables.values()):
+        raise PipelineError(_nothing_to_release(run, reports))
+    mined = [unit for unit in done if unit.stage == "mine"]
+    repositories = [
+        record
+        for unit in mined
+        for record in from_table(run.ledger.read(unit, "repositories"), RepositoryRecord)
+    ]  # fmt: skip
+    inputs = ReleaseInputs(
+        config=run.config,
+        code_version=code_version(),
+        tokenizer_sha256=load_tokenizer().sha256,
+        grammar_version=GRAMMAR_VERSION,
+        repositories=tuple(repositories),
+        tables=tables,
+        exclusions=_exclusions(run, done, unusable),
+        funnel=tuple(reports),
+    )
+    with run.progress.running("release", run.config.release.version):
+        return write_release(inputs, run.workspace.releases)
+
+
+def _nothing_to_release(run: Run, reports: Sequence[StageReport]) -> str:
+    reasons = {f"{reason} ({count})" for report in reports for reason, count in report.excluded_by_reason.items()}
+    hint = "look at window.since and at the sources"
+    if run.config.window.since > run.now:
+        hint = f"window.since, {run.config.window.since:%Y-%m-%d}, lies in the future"
+    return f"nothing to release: no method came through. Left out: {', '.join(sorted(reasons)) or 'nothing'}; {hint}"
+
+
+def _exclusions(run: Run, done: Sequence[Unit], unusable: Sequence[Exclusion]) -> pa.Table:
+    """Return all exclusions with their repository, commit, path and name, so that a reader can find each."""
+    # A missing source may have no name but its location, which is no repository's.
+    rows = [_located(item, None if item.reason == "source_missing" else item.row_id, {}) for item in unusable]
+    by_unit = [(unit, list(from_table(run.ledger.read(unit, "exclusions"), Exclusion))) for unit in done]
+    wanted = {item.row_id for _, items in by_unit for item in items}
+    known: dict[str, Location] = {}
+    for unit in done:
+        if unit.stage == "mine":
+            methods = run.ledger.read(unit, "methods").select(["row_id", "repo", "commit_id", "path", "fun_name"])
+            columns = [column.to_pylist() for column in methods.columns]
+            known |= {row_id: place for row_id, *place in zip(*columns, strict=True) if row_id in wanted}
+    for unit, items in by_unit:
+        repo = unit.partition if unit.stage in _PARTITIONS else None
+        rows += [_located(item, repo, known) for item in items]
+    return to_table(rows, Exclusion)
+
+
+def _located(item: Exclusion, repo: str | None, known: dict[str, Location]) -> Exclusion:
+    """Return an exclusion with what is known of its place."""
+    if item.row_id in known:
+        repo, commit_id, path, fun_name = known[item.row_id]
+        return replace(item, repo=repo, commit_id=commit_id, path=path, fun_name=fun_name)
+    place = _PLACE.fullmatch(item.row_id)
+    return replace(item, repo=repo) if place is None else replace(item, **place.groupdict())
