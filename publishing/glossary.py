@@ -33,73 +33,83 @@ _NOVELTY = {
     Novelty.COPIED_OLD: "similar to a method of the tree at the cutoff",
 }
 
-REASONS = {
-    # sources
-    "git_failed": "git could not read the repository; the detail has its words",
-    "history_broken": "the branch's newest commit cannot be read",
-    "repository_empty": "the repository has no commit",
-    "repository_shallow": "a shallow clone whose history ends inside the window, so that its oldest commits would look "
-    "as if they had brought everything",
-    "repository_without_python": "no Python file at the head or in the window",
-    "source_missing": "an optional source that does not exist or is no repository",
-    # commits
-    "author_date_outside": "committed inside the window, authored outside",
-    "committer_date_outside": "authored inside the window, committed outside",
-    "commit_unreadable": "git cannot read the commit or a tree that it needs",
-    "date_in_future": "dated later than the run",
-    "date_invalid": "a date that cannot be read",
-    "too_many_files": "changes more Python files than the configured limit",
-    # files, and older versions of them in `index`
-    "binary": "holds a NUL byte",
-    "blob_missing": "the repository lacks the file's contents",
-    "file_too_large": "larger than the configured limit",
-    "file_unparsable": "the parser gave up on it",
-    "lfs_pointer": "the contents are in Git LFS",
-    "object_corrupt": "git cannot read an object",
-    "object_id_invalid": "an object's id is malformed",
-    "object_missing": "the repository lacks an object",
-    "old_version_unreadable": "the parent's version cannot be read, so that nothing can be said about novelty",
-    "submodule": "a submodule, no file",
-    "symlink": "a symbolic link",
-    "undecodable": "not in the encoding that it declares, UTF-8 without a declaration",
-    # methods
-    "dedent_failed": "does not keep its meaning with its indentation removed",
-    "earlier_version_broken": "a syntax error in the file's earlier version may hide an earlier definition",
-    "scope_unknown": "a syntax error hides the class it belongs to",
-    # features
-    **{f"novelty_{name}": text for name, text in _NOVELTY.items()},
-    "code_not_utf8": "the code has no UTF-8 form",
-    "code_too_long": "longer than the configured limit",
-    "no_definition": "the code is not one function definition on its own",
-    # dedup
-    "exact_duplicate": "the same code, docstring apart, as the row that the detail names as `keeper=`, or as the one "
-    "named as `via=`, which was itself removed for the keeper",
-    "lone_surrogate": "the code holds half of a surrogate pair and has no UTF-8 form",
-    "near_duplicate": "similar to the row that the detail names as `keeper=`, or linked to it by the row that it names "
-    "as `via=`",
-    # testbeds
-    "answer_in_prompt": "what would be given holds the whole answer",
-    "commit_cap": "the commit had its share of the testbed already",
-    "diff_missing": "no diff of the file",
-    "docstring_too_short": "a docstring of at most 3 words",
-    "is_test": "the method belongs to tests, by its folder, file, class or own name",
-    "message_automatic": "the commit message is a tool's or an editor's default",
-    "message_bot": "the commit was made by a bot",
-    "message_issue_only": "the commit message only names an issue",
-    "message_merge": "the commit message is that of a merge",
-    "message_revert": "the commit message is that of a revert",
-    "message_too_short": "the commit message has at most 10 words and at most 50 characters of its own",
-    "message_version_bump": "the commit message announces a version or a dependency's update",
-    "no_cut_point": "the body has no token boundary to cut at",
-    "no_docstring": "no docstring",
-    "not_sampled": "the testbed was full",
-    "python2_syntax": "Python 2",
-    "repo_cap": "the repository had its share of the testbed already",
-    "syntax_errors": "the syntax tree has errors",
-    "too_short": "too little text for this testbed: at most 10 tokens and 100 characters of code (`random_cut`), or at "
-    "most 10 words and 50 characters of docstring (`summarization_gen`)",
-    "trivial_body": "a body without meaning: `pass`, `...`, a docstring only, `raise NotImplementedError`",
+# By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
+REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
+    ("sources",): {
+        "git_failed": "git could not read the repository; the detail has its words",
+        "history_broken": "the branch's newest commit cannot be read",
+        "repository_empty": "the repository has no commit",
+        "repository_shallow": "a shallow clone whose history ends inside the window, so that its oldest commits would "
+        "look as if they had brought everything",
+        "repository_without_python": "no Python file at the head or in the window",
+        "source_missing": "an optional source that does not exist or is no repository",
+    },
+    ("commits",): {
+        "author_date_outside": "committed inside the window, authored outside",
+        "committer_date_outside": "authored inside the window, committed outside",
+        "commit_unreadable": "git cannot read the commit or a tree that it needs",
+        "date_in_future": "dated later than the run",
+        "date_invalid": "a date that cannot be read",
+        "too_many_files": "changes more Python files than the configured limit",
+    },
+    ("files", "index"): {
+        "binary": "holds a NUL byte",
+        "blob_missing": "the repository lacks the file's contents",
+        "file_too_large": "larger than the configured limit",
+        "file_unparsable": "the parser gave up on it",
+        "lfs_pointer": "the contents are in Git LFS",
+        "object_corrupt": "git cannot read an object",
+        "object_id_invalid": "an object's id is malformed",
+        "object_missing": "the repository lacks an object",
+        "old_version_unreadable": "the parent's version cannot be read, so that nothing can be said about novelty",
+        "submodule": "a submodule, no file",
+        "symlink": "a symbolic link",
+        "undecodable": "not in the encoding that it declares, UTF-8 without a declaration",
+    },
+    ("methods",): {
+        "dedent_failed": "does not keep its meaning with its indentation removed",
+        "earlier_version_broken": "a syntax error in the file's earlier version may hide an earlier definition",
+        "scope_unknown": "a syntax error hides the class it belongs to",
+    },
+    ("features",): {
+        **{f"novelty_{name}": text for name, text in _NOVELTY.items()},
+        "code_not_utf8": "the code has no UTF-8 form",
+        "code_too_long": "longer than the configured limit",
+        "no_definition": "the code is not one function definition on its own",
+    },
+    ("dedup_exact", "dedup_near"): {
+        "exact_duplicate": "the same code, docstring apart, as the row that the detail names as `keeper=`, or as the "
+        "one named as `via=`, which was itself removed for the keeper",
+        "lone_surrogate": "the code holds half of a surrogate pair and has no UTF-8 form",
+        "near_duplicate": "similar to the row that the detail names as `keeper=`, or linked to it by the row that it "
+        "names as `via=`",
+    },
+    (_ANY_TESTBED,): {
+        "answer_in_prompt": "what would be given holds the whole answer",
+        "commit_cap": "the commit had its share of the testbed already",
+        "diff_missing": "no diff of the file",
+        "docstring_too_short": "a docstring of at most 3 words",
+        "is_test": "the method belongs to tests, by its folder, file, class or own name",
+        "message_automatic": "the commit message is a tool's or an editor's default",
+        "message_bot": "the commit was made by a bot",
+        "message_issue_only": "the commit message only names an issue",
+        "message_merge": "the commit message is that of a merge",
+        "message_revert": "the commit message is that of a revert",
+        "message_too_short": "the commit message has at most 10 words and at most 50 characters of its own",
+        "message_version_bump": "the commit message announces a version or a dependency's update",
+        "no_cut_point": "the body has no token boundary to cut at",
+        "no_docstring": "no docstring",
+        "not_sampled": "the testbed was full",
+        "python2_syntax": "Python 2",
+        "repo_cap": "the repository had its share of the testbed already",
+        "syntax_errors": "the syntax tree has errors",
+        "too_short": "too little text for this testbed: at most 10 tokens and 100 characters of code (`random_cut`), "
+        "or at most 10 words and 50 characters of docstring (`summarization_gen`)",
+        "trivial_body": "a body without meaning: `pass`, `...`, a docstring only, `raise NotImplementedError`",
+    },
 }
+
+REASONS = {name: text for reasons in REASONS_BY_STAGE.values() for name, text in reasons.items()}
 
 
 def stage_name(stage: str) -> str:

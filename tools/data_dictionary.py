@@ -1,4 +1,4 @@
-"""Generate docs/data-dictionary.md from the row dataclasses, or check that it is up to date.
+"""Generate docs/data-dictionary.md from the row dataclasses and the glossary, or check that it is up to date.
 
 python -m tools.data_dictionary            # write docs/data-dictionary.md
 python -m tools.data_dictionary --check    # exit 1 when the file is stale
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from publishing.glossary import REASONS_BY_STAGE, STAGES
 from schemas import records, tasks
 from schemas.arrow import SCHEMA_VERSION, schema_of
 
@@ -81,8 +82,8 @@ SAME_NAME_OTHER_MEANING = {
 
 HEADER = f"""# Data dictionary
 
-Made by `python -m tools.data_dictionary` from `schemas/records.py` and `schemas/tasks.py`; do not edit. A test and
-`make check` compare it with the code. Schema version {SCHEMA_VERSION}.
+Made by `python -m tools.data_dictionary` from `schemas/records.py`, `schemas/tasks.py` and `publishing/glossary.py`; do
+not edit. A test and `make check` compare it with the code. Schema version {SCHEMA_VERSION}.
 
 Every column of the lake's tables and of a release's configurations: its Arrow type, whether it may be null, what it
 means and how it is computed, and the name it has in the data that Galeras published where that differs.
@@ -120,7 +121,7 @@ def render() -> str:
     docs: dict[str, dict[str, str]] = {}
     for path in SOURCES:
         docs |= field_docs(path)
-    parts = [HEADER, *(_section(section, docs) for section in SECTIONS), _other_meanings(), _formulas()]
+    parts = [HEADER, *(_section(section, docs) for section in SECTIONS), _reasons(), _other_meanings(), _formulas()]
     return "\n".join(parts)
 
 
@@ -159,6 +160,21 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def _reasons() -> str:
+    """Return what the stages count and why rows do not go on, in the order of the stages."""
+    intro = (
+        "Stages and reasons of the tables `exclusions` and `runs` and of the funnel in every card. A reason stands "
+        "with the first stages that give it; a later one may give it too."
+    )
+    lines = ["## Reasons", "", intro, "", _row(["stage", "a row of it is"]), _row(["---"] * 2)]
+    lines += [_row([f"`{stage}`", text]) for stage, text in STAGES.items()]
+    lines += ["", _row(["stage", "reason", "meaning"]), _row(["---"] * 3)]
+    for stages, reasons in REASONS_BY_STAGE.items():
+        names = ", ".join(f"`{stage}`" for stage in stages)
+        lines += [_row([names, f"`{reason}`", text]) for reason, text in reasons.items()]
+    return "\n".join([*lines, ""])
+
+
 def _other_meanings() -> str:
     """Return the list of columns whose name Galeras' published data uses for something else."""
     lines = [f"- `{name}`: {meaning}" for name, meaning in SAME_NAME_OTHER_MEANING.items()]
@@ -176,7 +192,7 @@ def _formulas() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the dictionary, or with --check compare it; return the exit code."""
-    parser = argparse.ArgumentParser(description="Generate docs/data-dictionary.md from the row dataclasses.")
+    parser = argparse.ArgumentParser(description="Generate docs/data-dictionary.md from the code.")
     parser.add_argument("--check", action="store_true", help="exit 1 when the file is stale")
     options = parser.parse_args(arguments)
     text = render()

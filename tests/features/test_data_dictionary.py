@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from publishing.glossary import REASONS, STAGES
 from schemas import records, tasks
 from schemas.arrow import schema_of
 from tools import data_dictionary
@@ -65,6 +66,9 @@ def test_every_column_of_a_data_point_has_a_line_with_its_type() -> None:
         "| `commit_id` | string | no | The commit that brought the method. |  |",
         "| `members` | list of string | no | Row ids of all members, sorted, the keeper among them. |",
         "| `excluded_by_reason` | map of string to int64 | no | Rows left out, by reason. |",
+        "| `sources` | a repository that the configuration names |",
+        "| `commits` | `date_in_future` | dated later than the run |",
+        "| `files`, `index` | `symlink` | a symbolic link |",
     ],
 )
 def test_lines_read_as_expected(line: str) -> None:
@@ -80,6 +84,22 @@ def test_testbeds_list_their_own_columns_only() -> None:
     ]
     assert "random_cut (earlier random_split)" in text
     assert "All columns of `data_points`, then:" in text
+
+
+def test_reasons_stand_in_the_order_of_their_stages() -> None:
+    stages, reasons = section(data_dictionary.render(), "Reasons").split("\n\n| stage | reason | meaning |\n")
+    assert [line.split("`")[1] for line in stages.splitlines() if line.startswith("| `")] == list(STAGES)
+    rows = [line.split(" | ") for line in reasons.splitlines()[1:] if line]
+    assert [row[1].strip("`") for row in rows] == list(REASONS)
+    assert list(dict.fromkeys(row[0] for row in rows)) == [
+        "| `sources`",
+        "| `commits`",
+        "| `files`, `index`",
+        "| `methods`",
+        "| `features`",
+        "| `dedup_exact`, `dedup_near`",
+        "| `testbed_*`",
+    ]
 
 
 def test_aliases_name_columns_that_exist() -> None:

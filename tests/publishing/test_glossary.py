@@ -11,7 +11,7 @@ from dedup.exact import STAGE as EXACT_STAGE
 from dedup.run import NEAR_STAGE
 from features.compute import STAGE as FEATURES_STAGE
 from miners.commits import STAGE as COMMITS_STAGE
-from publishing.glossary import REASONS, STAGES, reason_meaning, stage_meaning, stage_name
+from publishing.glossary import REASONS, REASONS_BY_STAGE, STAGES, reason_meaning, stage_meaning, stage_name
 from schemas.config import TESTBEDS
 from schemas.records import Novelty
 
@@ -89,6 +89,13 @@ def test_every_stage_has_a_meaning() -> None:
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}
     assert stage_meaning("testbed_random_cut") == STAGES["testbed_*"]
     assert stage_meaning("commits") == STAGES["commits"]
+
+
+def test_reasons_are_grouped_by_all_stages_in_their_order_and_each_stands_once() -> None:
+    assert sorted(stage for stages in REASONS_BY_STAGE for stage in stages) == sorted(STAGES)
+    order = [list(STAGES).index(stages[0]) for stages in REASONS_BY_STAGE]
+    assert order == sorted(order)
+    assert sum(len(reasons) for reasons in REASONS_BY_STAGE.values()) == len(REASONS)
 
 
 def test_unknown_names_are_unexplained() -> None:
