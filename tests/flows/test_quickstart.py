@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,11 @@ from testbeds.build import ROW_TYPES
 from tests.flows.support import ROOT, Outcome, build, fingerprints, make_repositories, postquem, write_config
 
 CONFIG = ROOT / "configs" / "quickstart.toml"
+SQL_RUNNER = """
+import duckdb
+rows = duckdb.connect("data/postquem.duckdb", read_only=True).sql('''{query}''').fetchall()
+print(*rows, sep="\\n\\n")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +70,27 @@ def test_datasets_loads_every_testbed_with_its_schema(
     )  # fmt: skip
     expected = [quickstart[1].summary["testbeds"][name], schema_of(ROW_TYPES[name]).names]
     assert json.loads(done.stdout.splitlines()[-1]) == expected
+
+
+README_BLOCKS = re.findall(r"```(python|sql)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("kind", ["python", "sql"])
+def test_the_readmes_snippets_run_on_the_quickstart(
+    quickstart: tuple[Path, Outcome], tmp_path: Path, kind: str
+) -> None:
+    snippets = [text for language, text in README_BLOCKS if language == kind]
+    assert snippets
+    for text in snippets:
+        code = text if kind == "python" else SQL_RUNNER.format(query=text)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=quickstart[0],
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "HF_DATASETS_OFFLINE": "1"},
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) > 1
 
 
 def test_duckdb_reads_every_testbed(quickstart: tuple[Path, Outcome]) -> None:

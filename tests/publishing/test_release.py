@@ -316,7 +316,7 @@ def test_an_impossible_config_name_is_refused(tmp_path: Path, name: str) -> None
 
 
 def test_a_table_without_the_columns_of_the_order_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match="raw_data has no column repo, committer_date"):
+    with pytest.raises(PipelineError, match="raw_data has no column committer_date, start_byte"):
         write_release(make_inputs(tables={"raw_data": to_table(EXCLUSIONS, Exclusion)}), tmp_path)
 
 

@@ -28,6 +28,7 @@ from warehouse.tables import (
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 COMMIT = CommitRecord("o/n", "c" * 40, ("p1", "p2"), MOMENT, MOMENT, "Überschrift\n\r\n\0 end", author_is_bot=False)
+COLUMNS = ["row_id", "stage", "reason", "detail", "repo", "commit_id", "path", "fun_name"]
 EXCLUSIONS = [Exclusion(f"row{index}", "mine", "bad_blob", f"detail {index}") for index in range(7)]
 
 
@@ -74,7 +75,7 @@ def test_files_are_zstd_with_page_checksums_and_bounded_row_groups(tmp_path: Pat
 def test_an_empty_table_has_a_schema_and_no_row_group(tmp_path: Path) -> None:
     assert write_rows(tmp_path / "n.parquet", [], Exclusion).rows == 0
     with pq.ParquetFile(tmp_path / "n.parquet") as file:
-        assert (file.num_row_groups, file.schema_arrow.names) == (0, ["row_id", "stage", "reason", "detail"])
+        assert (file.num_row_groups, file.schema_arrow.names) == (0, COLUMNS)
     assert read_rows(tmp_path / "n.parquet", Exclusion) == []
 
 
@@ -147,7 +148,7 @@ def test_rows_of_another_schema_version_are_an_error(tmp_path: Path) -> None:
 def test_a_folder_named_like_a_hive_partition_adds_no_column(tmp_path: Path) -> None:
     path = tmp_path / "owner=x" / "year=2024" / "n.parquet"
     write_rows(path, EXCLUSIONS, Exclusion)
-    assert read_table(path).column_names == ["row_id", "stage", "reason", "detail"]
+    assert read_table(path).column_names == COLUMNS
 
 
 def full_disk(path: Path) -> None:
