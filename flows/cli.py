@@ -1,6 +1,7 @@
 """The command `postquem`: thin over the recipe. Imports Prefect only when it runs something under it.
 
-Exit codes: 0 done, 1 the job failed (what is finished is kept), 2 configuration or usage, 130 interrupted.
+Exit codes: 0 done, 1 the job failed (what is finished is kept), 2 configuration or usage, 130 interrupted, 143
+terminated.
 """
 
 import json
@@ -12,11 +13,10 @@ from typing import NoReturn
 import click
 from rich.console import Console
 
+from flows import stopping
 from schemas.errors import ConfigError, PipelineError
 
-EXIT_FAILED = 1
 EXIT_CONFIG = 2
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 _STAGE_HELP = {
     "mine": "Clone or fetch the repositories and mine their methods.",
@@ -92,6 +92,7 @@ def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: b
     from flows.summary import print_summary
 
     started = time.monotonic()
+    stopping.arm(workspace)
     if prefect:
         from flows.prefect_settings import isolate_prefect
 
@@ -125,10 +126,13 @@ def main() -> NoReturn:
         sys.exit(EXIT_CONFIG)
     except PipelineError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(EXIT_FAILED)
+        sys.exit(stopping.EXIT_FAILED)
+    except OSError as error:
+        click.echo(f"Error: {error}; see to its permissions or disk and run again", err=True)
+        sys.exit(stopping.EXIT_FAILED)
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted. What is finished is kept; run the same command again to go on.", err=True)
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(stopping.EXIT_INTERRUPTED)
     sys.exit(0)
 
 

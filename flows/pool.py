@@ -48,10 +48,11 @@ class WorkerPool:
         with self._lock:
             self._closed = True
             executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.kill()
+        if executor is not None:
+            # The workers are dead, so this only waits until the executor has noticed.
+            executor.shutdown(wait=True, cancel_futures=True)
 
     def _current(self) -> ProcessPoolExecutor:
         with self._lock:
@@ -60,7 +61,9 @@ class WorkerPool:
             if self._executor is None:
                 context = multiprocessing.get_context("forkserver")
                 context.set_forkserver_preload(["flows.work"])
-                self._executor = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start_worker)
+                self._executor = ProcessPoolExecutor(
+                    self.workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
+                )
             return self._executor
 
     def _discard(self, broken: ProcessPoolExecutor) -> None:
@@ -70,13 +73,24 @@ class WorkerPool:
         broken.shutdown(wait=False, cancel_futures=True)
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone (kill -9 reaches only one process)."""
+def _start_worker(run: int) -> None:
+    """Leave Ctrl-C to the run's process, and end when that is gone (kill -9 reaches only one process)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_watch_run, args=(run,), daemon=True).start()
 
 
-def _watch_parent(parent: int) -> None:
-    while os.getppid() == parent:
+def _watch_run(run: int) -> None:
+    """End this worker with the run; its parent is the fork server, which lives as long as a worker does."""
+    while _is_alive(run):
         time.sleep(_WATCH_SECONDS)
     os._exit(1)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

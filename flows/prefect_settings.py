@@ -1,9 +1,9 @@
 """Prefect for a run without account, server or telemetry that leaves the user's own profile alone."""
 
 import os
-import signal
 from pathlib import Path
 
+from flows.stopping import end_servers
 from warehouse.lock import lock_workspace, open_workspace
 
 # The ephemeral server's own limit of 20 s failed under load (docs/adr/0004).
@@ -28,21 +28,5 @@ def isolate_prefect(workspace: Path) -> None:
         os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
         os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
     folders = open_workspace(workspace)
-    with lock_workspace(folders):
-        _end_orphaned_servers(home)
-
-
-def _end_orphaned_servers(home: Path) -> None:
-    """End ephemeral servers that a run killed with -9 left behind (Linux; elsewhere they do no harm but live on).
-
-    The caller holds the workspace's lock, so a server whose PREFECT_HOME is ours belongs to no living run.
-    """
-    marker = f"PREFECT_HOME={home}".encode()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (process / "environ").read_bytes().split(b"\0")
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue  # another user's process, or one that has just ended
-        if marker in environment and b"prefect.server" in command and int(process.name) != os.getpid():
-            os.kill(int(process.name), signal.SIGTERM)
+    with lock_workspace(folders):  # so a server of this workspace belongs to a run that was killed
+        end_servers(home)

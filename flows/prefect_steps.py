@@ -8,6 +8,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 
+from flows import stopping
 from flows.run import Run
 from flows.steppers import RETRIES, all_or_error
 from schemas.errors import PipelineError, TransientError
@@ -28,7 +29,11 @@ def _is_transient(task: Any, run: Any, state: State[Any]) -> bool:  # noqa: ANN4
 
 
 class PrefectStepper:
-    """Submits every item to the running flow's task runner."""
+    """Submits every item to the running flow's task runner; made inside the flow, in the main thread."""
+
+    def __init__(self) -> None:
+        stopping.install()
+        stopping.watch_server()
 
     def each(
         self, stage: str, step: Callable[[Run, Item], Out], run: Run, items: Sequence[Item], name: Callable[[Item], str]
