@@ -16,6 +16,7 @@ from schemas.errors import ConfigError
 from schemas.records import Novelty
 
 Section = TypeVar("Section")
+_MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
 # Permalinks go into published rows, so credentials and private query strings must not.
 _WEB_URL = re.compile(r"https?://[^\s@?#]+")
 
@@ -245,7 +246,10 @@ def _moment(value: object, where: str) -> datetime:
         except ValueError:
             value = None
     if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        try:
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        except OverflowError:
+            raise ConfigError(f"{where}, {value}, is no date in UTC") from None
     if isinstance(value, date):
         return datetime.combine(value, time(), UTC)
     raise ConfigError(f"{where} must be a date such as 2024-01-01 or 2024-01-01T00:00:00Z")
@@ -259,6 +263,7 @@ def _check(config: Config) -> None:
         _check_source(source, f"sources[{index}]")
     if config.window.until is not None and config.window.until <= config.window.since:
         raise ConfigError("window.until must be later than window.since")
+    _check_limits(config)
     if not 0.0 < config.dedup.threshold <= 1.0:
         raise ConfigError("dedup.threshold must be above 0 and at most 1")
     unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
@@ -267,8 +272,29 @@ def _check(config: Config) -> None:
     if min(config.testbeds.size, config.testbeds.max_per_repo, config.testbeds.max_per_commit) < 1:
         raise ConfigError("testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be at least 1")
     version = config.release.version
-    if not version or not all(char.isalnum() or char in ".-_+" for char in version) or version.startswith("."):
-        raise ConfigError(f"release.version {version!r} must be made of letters, digits, '.', '-', '_' and '+'")
+    if (
+        not version
+        or len(version) > _MAX_VERSION
+        or not all(char.isalnum() or char in ".-_+" for char in version)
+        or version.startswith(".")
+    ):
+        raise ConfigError(
+            f"release.version {version!r} must be at most {_MAX_VERSION} letters, digits, '.', '-', '_' and '+'"
+        )
+
+
+def _check_limits(config: Config) -> None:
+    """Refuse limits and lists that leave nothing to do."""
+    for name, value in (
+        ("mining.max_file_bytes", config.mining.max_file_bytes),
+        ("mining.max_files_per_commit", config.mining.max_files_per_commit),
+        ("features.max_code_bytes", config.features.max_code_bytes),
+    ):
+        if value < 1:
+            raise ConfigError(f"{name} must be at least 1")
+    for listed, values in (("testbeds.names", config.testbeds.names), ("features.novelty", config.features.novelty)):
+        if not values or len(set(values)) != len(values):
+            raise ConfigError(f"{listed} must name at least one and none twice")
 
 
 def _check_source(source: SourceConfig, where: str) -> None:

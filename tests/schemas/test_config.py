@@ -86,7 +86,12 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
             "[testbeds]\nsize = 0\n",
             r"testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be",
         ),
-        ("[release]\nversion = '../x'\n", r"release.version '../x' must be made of"),
+        ("[release]\nversion = '../x'\n", r"release.version '../x' must be at most 100 letters"),
+        ("[release]\nversion = '" + "1" * 101 + "'\n", r"must be at most 100 letters"),
+        ("[testbeds]\nnames = []\n", r"testbeds.names must name at least one and none twice"),
+        ("[testbeds]\nnames = ['raw_data', 'raw_data']\n", r"testbeds.names must name at least one and none twice"),
+        ("[features]\nnovelty = []\n", r"features.novelty must name at least one"),
+        ("[mining]\nmax_file_bytes = -1\n", r"mining.max_file_bytes must be at least 1"),
         ("[search]\nlanguage = 'Python'\n", r"\[search\] \(GitHub search\) is not available yet"),
         ("[[sources]]\n", r"sources\[1\] must have either git or fast_import"),
         (
@@ -112,6 +117,11 @@ def test_window_must_not_be_empty(tmp_path: Path) -> None:
     text = MINIMAL.replace("since = 2024-01-01", "since = 2024-01-01\nuntil = 2024-01-01")
     with pytest.raises(ConfigError, match=r"window.until must be later than window.since"):
         load_config(write(tmp_path, text))
+
+
+def test_a_date_that_does_not_exist_in_utc(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no date in UTC"):
+        load_config(write(tmp_path, MINIMAL.replace("2024-01-01", "0001-01-01T00:00:00+14:00")))
 
 
 def test_window_needs_a_cutoff(tmp_path: Path) -> None:
