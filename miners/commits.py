@@ -1,5 +1,6 @@
 """Commits: the walk over a branch's whole history, the window, and one commit's message and people."""
 
+import codecs
 import re
 import subprocess
 from collections.abc import Sequence
@@ -19,6 +20,12 @@ STAGE = "commits"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # git's own rule (split_ident_line): behind the last `>` digits, then a sign and digits; anything else is no date.
 _PERSON = re.compile(rb"(?P<person>.*>)[ \t]*(?P<epoch>[0-9]+) (?P<zone>[+-][0-9]+)\s*", re.DOTALL)
+
+# Python's own codecs: https://docs.python.org/3/library/codecs.html#python-specific-encodings. No text editor or git
+# client means them, and what they make of other text is not what its author saw.
+_PYTHON_CODECS = frozenset(
+    {"idna", "mbcs", "oem", "palmos", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
+)
 
 # Names of accounts that write commits by program, in a person's name or in the local part of the address. "[bot]" is
 # GitHub's suffix of every app account; the others are often met under a name of their own. Whole words, case apart.
@@ -175,8 +182,9 @@ def select(headers: Sequence[CommitHeader], window: WindowConfig, now: datetime,
 def read_commit(reader: ObjectReader, commit_id: str, repo: str) -> CommitRecord:
     """Return a commit's message and dates; raise DataError `date_invalid` or as `ObjectReader.read` does.
 
-    The message is decoded by the commit's `encoding` header, UTF-8 without one; with an unknown encoding, or bytes
-    that are not in it, it is decoded as UTF-8 and bad bytes become U+FFFD.
+    The message is decoded by the commit's `encoding` header, UTF-8 without one; with an encoding that is unknown or
+    Python's own, or bytes that are not in it, it is decoded as UTF-8 and bad bytes become U+FFFD. It is well-formed
+    Unicode whatever the encoding.
     """
     kind, data = reader.read(commit_id)
     if kind != "commit":
@@ -193,8 +201,8 @@ def read_commit(reader: ObjectReader, commit_id: str, repo: str) -> CommitRecord
         parent_ids=header.parent_ids,
         author_date=header.author_date,
         committer_date=header.committer_date,
-        commit_message=_decode(data.partition(b"\n\n")[2], encoding),
-        author_is_bot=any(is_bot(_decode(person, encoding)) for person in people),
+        commit_message=decode_text(data.partition(b"\n\n")[2], encoding),
+        author_is_bot=any(is_bot(decode_text(person, encoding)) for person in people),
     )
 
 
@@ -247,11 +255,25 @@ def _show(epoch: int | None) -> str:
     return moment.isoformat() if moment else ("unreadable" if epoch is None else f"{epoch} s after 1970")
 
 
-def _decode(data: bytes, encoding: str) -> str:
+def decode_text(data: bytes, encoding: str, errors: str = "strict") -> str:
+    """Return bytes of a declared encoding as well-formed Unicode.
+
+    `errors` is how the encoding's codec treats bytes that are not in it; where it fails, and for an encoding that is
+    unknown or one of Python's own (`unicode_escape`, `idna` ...), the text is UTF-8 and bad bytes become U+FFFD.
+    """
     try:
-        return data.decode(encoding)
+        if codecs.lookup(encoding).name.replace("_", "-") in _PYTHON_CODECS:
+            raise LookupError(encoding)
+        return well_formed(data.decode(encoding, errors))
     except (LookupError, ValueError):
         return data.decode("utf-8", "replace")
+
+
+def well_formed(text: str) -> str:
+    """Return text with pairs of surrogates joined and lone ones, which have no UTF-8 form, as U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def count_commits(git_dir: Path, head: str) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from miners.commits import decode_text
 from miners.git_process import check_object_id, run_git
 from schemas.errors import DataError
 
@@ -39,8 +40,9 @@ class DiffRequest:
 def file_diff(git_dir: Path, parent: str | None, commit: str, requests: Sequence[DiffRequest]) -> dict[bytes, str]:
     """Return the unified diff (three lines of context) of each file against the first parent.
 
-    Without a parent the whole file is new. Bytes that are not in the file's encoding become U+FFFD. A path is
-    absent from the result when its diff cannot be made, because the repository lacks the blob, or is empty.
+    Without a parent the whole file is new. Bytes that are not in the file's encoding become U+FFFD; where the codec
+    cannot do that, the text is taken as UTF-8 (`commits.decode_text`). A path is absent from the result when its
+    diff cannot be made, because the repository lacks the blob, or is empty.
     """
     before = _EMPTY_TREE[len(commit)] if parent is None else check_object_id(parent)
     trees = (before, check_object_id(commit))
@@ -105,5 +107,5 @@ def _decode(section: bytes, encoding: str) -> str:
     start = section.find(b"\n@@ ") + 1
     header = section[:start] if start else section
     body = section[start:] if start else b""
-    text = body.decode("utf-8" if encoding == "utf-8-sig" else encoding, "replace")
+    text = decode_text(body, "utf-8" if encoding == "utf-8-sig" else encoding, "replace")
     return header.decode("utf-8", "backslashreplace") + text

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miners.commits import CommitHeader, count_commits, is_bot, parse_header, read_commit, select, walk
+from miners.commits import (
+    CommitHeader,
+    count_commits,
+    decode_text,
+    is_bot,
+    parse_header,
+    read_commit,
+    select,
+    walk,
+    well_formed,
+)
 from miners.git_process import ObjectReader
 from schemas.config import WindowConfig
 from schemas.errors import DataError
@@ -270,6 +280,16 @@ class TestReadCommit:
             ("Maß".encode(), "no-such-encoding", "Maß"),
             ("Maß".encode("latin-1"), "utf-8", "Ma\ufffd"),
             (b"rot", "rot13", "rot"),
+            (b"a \\ud800", "unicode_escape", "a \\ud800"),
+            (b"a \\ud800", "Raw-Unicode-Escape", "a \\ud800"),
+            (b"xn--ma-hia", "idna", "xn--ma-hia"),
+            (b"ma-hia", "punycode", "ma-hia"),
+            (b"a", "undefined", "a"),
+            (b"+2AA- b", "utf-7", "\ufffd b"),
+            (b"b +3AA-", "utf-7", "b \ufffd"),
+            (b"+2D3eAA-", "utf-7", "\U0001f600"),
+            (b"+AOk-", "utf-7", "é"),
+            (b"a", "x" * 5000, "a"),
             (b"", None, ""),
             (b"a\r\nb\n\n\nc", None, "a\r\nb\n\n\nc"),
         ],
@@ -277,6 +297,24 @@ class TestReadCommit:
     def test_message_encodings(self, repo: RepoBuilder, message: bytes, encoding: str | None, text: str) -> None:
         commit = repo.commit({}, message, encoding=encoding)
         assert self.read(repo, commit).commit_message == text
+
+    @given(st.binary(max_size=40), st.sampled_from(["utf-7", "unicode_escape", "utf-16", "utf-32", "hz", "idna", "no"]))
+    def test_decoded_text_always_has_a_utf8_form(self, data: bytes, encoding: str) -> None:
+        for errors in ("strict", "replace"):
+            assert decode_text(data, encoding, errors).encode() is not None
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])))
+    def test_text_of_characters_alone_stays(self, text: str) -> None:
+        assert well_formed(text) == text
+
+    def test_surrogates_are_joined_or_replaced(self) -> None:
+        assert [well_formed(text) for text in ("\ud83d\ude00", "a\ud83d", "\ude00b", "\ude00\ud83d", "\ud83dé")] == [
+            "\U0001f600",
+            "a\ufffd",
+            "\ufffdb",
+            "\ufffd\ufffd",
+            "\ufffdé",
+        ]
 
     def test_a_bot_as_author_or_committer(self, repo: RepoBuilder) -> None:
         bot, github = "renovate[bot] <29139614+renovate[bot]@users.noreply.github.com>", "GitHub <noreply@github.com>"

@@ -120,6 +120,19 @@ def test_another_encoding_is_decoded(repo: RepoBuilder) -> None:
     assert diff.endswith("+s = '\ufffd'\n")
 
 
+@pytest.mark.parametrize("encoding", ["idna", "punycode", "unicode_escape", "none"])
+def test_an_encoding_that_decodes_no_pieces_gives_utf8(repo: RepoBuilder, encoding: str) -> None:
+    root = repo.commit({"a.py": b"s = '\xdf'\n"})
+    (diff,) = file_diff(repo.git_dir, None, root, [DiffRequest(b"a.py", encoding=encoding)]).values()
+    assert diff.endswith("@@\n+s = '\ufffd'\n")
+
+
+def test_a_diff_has_no_lone_surrogates(repo: RepoBuilder) -> None:
+    root = repo.commit({"a.py": b"+2AA-\n"})
+    (diff,) = file_diff(repo.git_dir, None, root, [DiffRequest(b"a.py", encoding="utf-7")]).values()
+    assert diff.encode().decode() == diff
+
+
 def test_a_link_that_becomes_a_file_has_both_halves(repo: RepoBuilder) -> None:
     first = repo.commit({"a.py": symlink("b.py"), "z.py": b"1\n"})
     second = repo.commit({"a.py": b"x = 1\n", "z.py": b"2\n"})
