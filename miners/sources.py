@@ -4,7 +4,9 @@ import codecs
 import io
 import re
 import tokenize
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_left
+from dataclasses import dataclass, field
 
 from miners.git_process import ObjectReader
 from schemas.errors import DataError
@@ -12,6 +14,8 @@ from schemas.errors import DataError
 # First line of every pointer file: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 _LFS = b"version https://git-lfs.github.com/spec/v1\n"
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
+# Decoders such as UTF-7's decode a shift sequence anew with each byte until it ends, so that long ones take hours.
+_MAX_SILENT_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,12 @@ class SourceFile:
     encoding: str
     """The encoding's name as `tokenize.detect_encoding` gives it, such as `utf-8`, `utf-8-sig`, `iso-8859-1`."""
 
+    decoded: "array[int] | None" = field(default=None, compare=False, repr=False)
+    """For each offset in `raw` the length of what is decoded before it, in UTF-8 bytes; null if `raw` is `utf8`."""
+
     def raw_offset(self, utf8_offset: int) -> int:
         """Return the offset in the blob of an offset in `utf8` (a character's first byte, or the end)."""
-        if self.raw == self.utf8:
-            return utf8_offset
-        n_characters = len(self.utf8[:utf8_offset].decode("utf-8"))
-        return _bytes_of(self.raw, self.encoding, n_characters)
+        return utf8_offset if self.decoded is None else bisect_left(self.decoded, utf8_offset)
 
 
 def load_source(reader: ObjectReader, blob_id: str, max_bytes: int) -> SourceFile:
@@ -58,7 +62,8 @@ def load_source(reader: ObjectReader, blob_id: str, max_bytes: int) -> SourceFil
 def decode_source(blob_id: str, raw: bytes) -> SourceFile:
     """Decode a blob as CPython decodes a file: byte order mark, then coding cookie, then UTF-8.
 
-    Raises DataError `lfs_pointer`, `binary` (it holds a NUL byte, which no Python source may) or `undecodable`.
+    Raises DataError `lfs_pointer`, `binary` (it holds a NUL byte, which no Python source may) or `undecodable` (also
+    when a text cannot be decoded piece by piece, without which its offsets would not lead back to the blob).
     """
     if raw.startswith(_LFS):
         raise DataError("lfs_pointer", "the contents are in Git LFS, not in the repository")
@@ -68,9 +73,10 @@ def decode_source(blob_id: str, raw: bytes) -> SourceFile:
         encoding = _encoding(raw)
         text = raw.decode("utf-8" if encoding == "utf-8-sig" else encoding)
         utf8 = raw if encoding in ("utf-8", "utf-8-sig") else text.encode("utf-8")
+        decoded = None if raw == utf8 else _decoded_lengths(raw, encoding, len(utf8))
     except (SyntaxError, LookupError, ValueError) as error:
         raise DataError("undecodable", str(error)) from None
-    return SourceFile(blob_id, raw, utf8, encoding)
+    return SourceFile(blob_id, raw, utf8, encoding, decoded)
 
 
 def _encoding(raw: bytes) -> str:
@@ -86,12 +92,24 @@ def _split_line(data: bytes) -> tuple[bytes, bytes, bytes]:
     return (data[: found.start()], found.group(), data[found.end() :]) if found else (data, b"", b"")
 
 
-def _bytes_of(raw: bytes, encoding: str, n_characters: int) -> int:
-    """Return how many bytes of `raw` the first characters take, whatever the encoding (shift states included)."""
+def _decoded_lengths(raw: bytes, encoding: str, n_utf8: int) -> "array[int]":
+    """Return, for each offset in `raw` and its end, how long the text decoded so far is in UTF-8.
+
+    One pass, byte by byte, whatever the encoding (shift states included). Raises ValueError where that does not give
+    the whole text.
+    """
     decoder = codecs.getincrementaldecoder(encoding)()
-    count = 0
+    lengths = array("L", [0])
+    length = last = 0
     for offset in range(len(raw)):
-        if count >= n_characters:
-            return offset
-        count += len(decoder.decode(raw[offset : offset + 1]))
-    return len(raw)
+        piece = decoder.decode(raw[offset : offset + 1])
+        if piece:
+            length += len(piece.encode("utf-8"))
+            last = offset
+        elif offset - last > _MAX_SILENT_BYTES:
+            raise ValueError(f"{encoding}: no character in {_MAX_SILENT_BYTES} bytes from offset {last}")
+        lengths.append(length)
+    lengths[-1] += len(decoder.decode(b"", final=True).encode("utf-8"))
+    if lengths[-1] != n_utf8:
+        raise ValueError(f"{encoding} cannot be decoded piece by piece")
+    return lengths

@@ -127,6 +127,26 @@ class TestOffsets:
         start = source.raw_offset(source.utf8.index(b"def"))
         assert raw[start:] == b"def f():\r\n    pass\r\n"
 
+    def test_offsets_of_a_large_file(self) -> None:
+        method = b"def f():\n    return '\xdf'\n"
+        source = decode_source(BLOB, b"# coding: latin-1\n" + method * 20_000)
+        length = len(method) + 1  # the sharp s takes two bytes in UTF-8
+        starts = [18 + index * length for index in range(20_000)]
+        assert [source.raw_offset(start) for start in starts] == [18 + index * (length - 1) for index in range(20_000)]
+
+    def test_the_file_is_decoded_once_for_all_offsets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = decode_source(BLOB, b"# coding: latin-1\n'\xdf' + a\n")
+        monkeypatch.setattr("codecs.getincrementaldecoder", None)
+        assert [source.raw_offset(offset) for offset in (0, 18, 19, 21, 22, 23)] == [0, 18, 19, 20, 21, 22]
+
+    def test_a_shift_sequence_that_never_ends_is_refused(self) -> None:
+        cookie = b"# coding: utf-7\n"
+        assert decode_source(BLOB, cookie + b"# +" + b"ZeU-" * 4_000).encoding == "utf-7"
+        assert refused(cookie + b"# +" + b"ZeVnLIqe" * 100_000 + b"-\n") == "undecodable"
+
+    def test_an_encoding_without_a_way_back_is_refused(self) -> None:
+        assert refused(b"# coding: punycode\nx-\n") == "undecodable"
+
 
 class TestLoading:
     @pytest.fixture
