@@ -9,6 +9,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from miners.git_process import ObjectReader
+from miners.syntax import check_comment_runs
 from schemas.errors import DataError
 
 # First line of every pointer file: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
@@ -43,7 +44,7 @@ def load_source(reader: ObjectReader, blob_id: str, max_bytes: int) -> SourceFil
     """Read a blob as Python source.
 
     Raises DataError `blob_missing`, `object_corrupt`, `file_too_large` (checked before reading) or as
-    `decode_source` does.
+    `decode_source` and `check_comment_runs` do.
     """
     try:
         size = reader.size(blob_id)
@@ -56,7 +57,9 @@ def load_source(reader: ObjectReader, blob_id: str, max_bytes: int) -> SourceFil
         raise
     if kind != "blob":
         raise DataError("object_corrupt", f"{blob_id} is a {kind}, not a blob")
-    return decode_source(blob_id, raw)
+    source = decode_source(blob_id, raw)
+    check_comment_runs(source.utf8)
+    return source
 
 
 def decode_source(blob_id: str, raw: bytes) -> SourceFile:

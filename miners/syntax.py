@@ -10,10 +10,15 @@ from importlib.metadata import version
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
+from schemas.errors import DataError
+
 PYTHON = Language(tree_sitter_python.language())
 GRAMMAR_VERSION = f"tree-sitter-python {version('tree-sitter-python')}"
 _PARSER = Parser(PYTHON)
 _PYTHON2 = Query(PYTHON, "[(print_statement) (exec_statement)] @statement")
+# Lines times bytes, summed over a file's runs: 1 s with tree-sitter-python 0.25 on a machine of 2024 (5 to 7 ns each);
+# one run of 1,900 lines of 40 bytes or of 4,300 lines of 8 bytes.
+MAX_COMMENT_RUN_COST = 150_000_000
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
 # Nodes that the lexical view treats as one token, whatever the grammar shows inside.
@@ -27,6 +32,29 @@ def parse(source: bytes) -> Tree:
     offsets are those of `source`.
     """
     return _PARSER.parse(_LONE_CR.sub(b"\n", source) if b"\r" in source else source)
+
+
+def check_comment_runs(source: bytes) -> None:
+    """Raise DataError `comment_run_too_long` for source that the grammar would take too long to parse.
+
+    The grammar's scanner reads a run of comment lines, or of lines with a backslash alone, to its end once for each of
+    its lines, so that a run costs its lines times its bytes. The limit is on the file's sum and not on time: what is
+    refused is the same on every machine. Such lines before all code cost nothing; those inside a string do not
+    either, but are counted.
+    """
+    cost = marks = length = 0
+    code_seen = False
+    for line in source.splitlines(keepends=True):
+        text = line.strip()
+        if text and text != b"\\" and not text.startswith(b"#"):
+            cost += marks * length
+            marks = length = 0
+            code_seen = True
+        elif code_seen:
+            marks += bool(text)
+            length += len(line)
+    if cost + marks * length > MAX_COMMENT_RUN_COST:
+        raise DataError("comment_run_too_long", "runs of comment lines or lone backslashes are too long to parse")
 
 
 def iter_tokens(node: Node, *, comments: bool = False) -> Iterator[Node]:

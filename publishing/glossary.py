@@ -47,6 +47,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     ("commits",): {
         "author_date_outside": "committed inside the window, authored outside",
         "committer_date_outside": "authored inside the window, committed outside",
+        "commit_failed": "the miner failed on it in a way nobody foresaw; the detail names the error",
         "commit_unreadable": "git cannot read the commit or a tree that it needs",
         "date_in_future": "dated later than the run",
         "date_invalid": "a date that cannot be read",
@@ -55,6 +56,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     ("files", "index"): {
         "binary": "holds a NUL byte",
         "blob_missing": "the repository lacks the file's contents",
+        "comment_run_too_long": "a run of thousands of comment lines, which the parser takes too long for",
         "file_too_large": "larger than the configured limit",
         "file_unparsable": "the parser gave up on it",
         "lfs_pointer": "the contents are in Git LFS",
@@ -69,6 +71,8 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     ("methods",): {
         "dedent_failed": "does not keep its meaning with its indentation removed",
         "earlier_version_broken": "a syntax error in the file's earlier version may hide an earlier definition",
+        "row_id_repeated": "its commit's tree holds the path more than once, and the first file has this definition at "
+        "the same place",
         "scope_unknown": "a syntax error hides the class it belongs to",
     },
     ("features",): {

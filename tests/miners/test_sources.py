@@ -1,4 +1,5 @@
 import ast
+from math import isqrt
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from miners.git_process import ObjectReader
 from miners.sources import SourceFile, decode_source, load_source
+from miners.syntax import MAX_COMMENT_RUN_COST, check_comment_runs
 from schemas.errors import DataError
 from tests.builders import RepoBuilder
 
@@ -148,6 +150,39 @@ class TestOffsets:
         assert refused(b"# coding: punycode\nx-\n") == "undecodable"
 
 
+class TestCommentRuns:
+    LINE = b"    # 4567890123456\n"  # 20 bytes
+
+    def is_refused(self, source: bytes) -> bool:
+        try:
+            check_comment_runs(source)
+        except DataError as error:
+            return error.reason == "comment_run_too_long"
+        return False
+
+    @pytest.mark.parametrize("end", [b"", b"    return 1\n"])
+    def test_the_limit_is_on_lines_times_bytes(self, end: bytes) -> None:
+        longest = isqrt(MAX_COMMENT_RUN_COST // len(self.LINE))
+        assert not self.is_refused(b"def f():\n" + self.LINE * longest + end)
+        assert self.is_refused(b"def f():\n" + self.LINE * (longest + 1) + end)
+
+    def test_the_runs_of_a_file_are_summed(self) -> None:
+        run = self.LINE * 1_000 + b"    return 1\n"
+        n_runs = MAX_COMMENT_RUN_COST // (len(self.LINE) * 1_000**2)
+        assert not self.is_refused(b"def f():\n" + run * n_runs)
+        assert self.is_refused(b"def f():\n" + run * (n_runs + 1))
+
+    @pytest.mark.parametrize("line", [b"\n", b"    a = 1  # one\n", b"    1 + \\\n", b"   \t \r\n"])
+    def test_other_lines_may_be_many(self, line: bytes) -> None:
+        assert not self.is_refused(b"def f():\n" + line * 100_000)
+
+    def test_comments_before_all_code_may_be_many(self) -> None:
+        assert not self.is_refused(self.LINE * 100_000 + b"x = 1\n")
+
+    def test_a_lone_carriage_return_ends_a_line(self) -> None:
+        assert self.is_refused(b"def f():\r" + b"    # x\r" * 100_000)
+
+
 class TestLoading:
     @pytest.fixture
     def repo(self, tmp_path: Path) -> RepoBuilder:
@@ -176,6 +211,11 @@ class TestLoading:
 
     def test_an_object_that_is_no_blob(self, repo: RepoBuilder) -> None:
         assert self.reason(repo, repo.root_tree(repo.commit({"a.py": b"x"}))) == "object_corrupt"
+
+    @pytest.mark.parametrize("line", [b"    # x = 1\n", b"\\\n", b"# x = 1\r\n\r\n"])
+    def test_a_run_of_lines_that_the_parser_takes_hours_for(self, repo: RepoBuilder, line: bytes) -> None:
+        blob = repo.blob(b"def f():\n" + line * 500_000 + b"    return 1\n")
+        assert self.reason(repo, blob, 10_000_000) == "comment_run_too_long"
 
     def test_a_refused_one(self, repo: RepoBuilder) -> None:
         assert self.reason(repo, repo.blob(b"\xff")) == "undecodable"
