@@ -91,8 +91,11 @@ def changed_files(
 
 
 def display_path(path: bytes) -> str:
-    """Return a path as text; bytes that are not UTF-8 are backslash-escaped."""
-    return path.decode("utf-8", "backslashreplace")
+    r"""Return a path as text, different for different paths: bytes that are not UTF-8 as `\xff`, backslashes doubled.
+
+    Backslashes are rare in paths of Python files, so almost every path stays as it is.
+    """
+    return path.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
 
 
 def _sort_out(changes: CommitChanges, records: Sequence[FileChange], row_id: str) -> CommitChanges:

@@ -77,7 +77,7 @@ def _diff(git_dir: Path, trees: tuple[str, str], requests: Sequence[DiffRequest]
     diffs: dict[bytes, str] = {}
     for path, n_sections in records:
         mine, sections = b"".join(sections[:n_sections]), sections[n_sections:]
-        if path in wanted and mine:
+        if path in wanted and path not in diffs and mine:
             diffs[path] = _decode(mine, wanted[path].encoding)
     return diffs
 

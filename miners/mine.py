@@ -1,5 +1,6 @@
 """The miner: from one repository's clone to its commits, changed files and classified methods."""
 
+import errno
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from functools import partial
 from miners.caches import SourceCache, TreeCache, list_python
 from miners.changes import CommitChanges, FileChange, OldFile, changed_files, display_path
 from miners.clone import Clone
-from miners.commits import CommitHeader, read_commit, select, walk
+from miners.commits import CommitHeader, read_commit, select, walk, well_formed
 from miners.diffs import DiffRequest, file_diff
 from miners.git_process import ObjectReader
 from miners.licences import LicenceDetector, header_licence
@@ -19,7 +20,7 @@ from miners.methods import MethodSpan
 from miners.novelty import Classified, DefinitionStore, Earlier, FileDefinitions, ParentView, classify
 from miners.sources import SourceFile
 from schemas.config import MiningConfig, WindowConfig
-from schemas.errors import DataError
+from schemas.errors import ConfigError, DataError, TransientError
 from schemas.records import (
     ChangedFile,
     CommitRecord,
@@ -109,6 +110,29 @@ class _Outcome:
     seen_python: bool = False
     counts: dict[str, int] = field(default_factory=lambda: {"commits": 0, "files": 0, "methods": 0, "index": 0})
 
+    def mark(self) -> "_Mark":
+        """Return the state to which `roll_back` returns."""
+        return _Mark(len(self.commits), len(self.files), len(self.methods), len(self.excluded), dict(self.counts))
+
+    def roll_back(self, mark: "_Mark") -> None:
+        """Forget every row and count that came after a mark."""
+        del self.commits[mark.commits :]
+        del self.files[mark.files :]
+        del self.methods[mark.methods :]
+        del self.excluded[mark.excluded :]
+        self.counts = dict(mark.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """How much an outcome held."""
+
+    commits: int
+    files: int
+    methods: int
+    excluded: int
+    counts: dict[str, int]
+
 
 class _Miner:
     """Takes the commits of one repository, parents first, and collects rows."""
@@ -127,24 +151,36 @@ class _Miner:
         self._latest: dict[str, str] = {}
         # Commits whose trees the store knows whole: boundary commits, then every commit taken.
         self._known_commits: set[str] = set()
+        # Row ids of the commit at hand; a malformed tree can hold one path twice.
+        self._row_ids: set[str] = set()
 
     def take(self, changes: CommitChanges) -> None:
-        """Add one commit's rows and exclusions."""
+        """Add one commit's rows and exclusions: all of them, or one exclusion when it provokes what nobody foresaw."""
         out = self.outcome
         out.seen_python |= bool(changes.files or changes.deleted or changes.excluded)
         if any(item.stage == "commits" for item in changes.excluded):
             out.excluded.extend(changes.excluded)
             return
+        mark = out.mark()
         try:
             commit = read_commit(self._reader, changes.commit_id, self._record.repo)
             for parent_id in changes.parent_ids:
                 self._index_tree(parent_id)
-        except DataError as error:
+                mark = out.mark()  # what older trees hold is indexed once and stays, whatever becomes of the commit
+            self._take_commit(commit, changes)
+        except Exception as error:  # whatever one commit provokes must not cost the repository
+            if _is_machine_trouble(error):
+                raise
+            out.roll_back(mark)
+            reason = "commit_unreadable" if isinstance(error, DataError) else "commit_failed"
             row_id = f"{self._record.repo}@{changes.commit_id}"
-            out.excluded.append(Exclusion(row_id, "commits", "commit_unreadable", str(error)))
-            return
-        out.commits.append(commit)
-        out.excluded.extend(changes.excluded)
+            out.excluded.append(Exclusion(row_id, "commits", reason, _words(error)))
+
+    def _take_commit(self, commit: CommitRecord, changes: CommitChanges) -> None:
+        """Add the rows of a commit that can be read and whose parents' trees are indexed."""
+        self._row_ids.clear()
+        self.outcome.commits.append(commit)
+        self.outcome.excluded.extend(changes.excluded)
         diffs = [request for change in changes.files if (request := self._take_file(commit, changes, change))]
         if diffs:
             self._add_changed_files(commit, changes, diffs)
@@ -164,9 +200,10 @@ class _Miner:
                 self._store.file(blob_id, self._latest.get(paths[0]))
                 self._latest[paths[0]] = blob_id
                 self.outcome.counts["index"] += 1
-            except DataError as error:
+            except Exception as error:  # noqa: BLE001 - one monstrous old file must not cost the commits after it
+                known = error if isinstance(error, DataError) else DataError("file_unparsable", _words(error))
                 row_id = f"{self._record.repo}@{commit_id}:{paths[0]}"
-                self.outcome.excluded.append(Exclusion(row_id, "index", error.reason, error.detail))
+                self.outcome.excluded.append(Exclusion(row_id, "index", known.reason, known.detail))
         self._known_commits.add(commit_id)
 
     def _take_file(self, commit: CommitRecord, changes: CommitChanges, change: FileChange) -> DiffRequest | None:
@@ -187,7 +224,7 @@ class _Miner:
             self._exclude(commit, path, error)
             return None
         except Exception as error:  # noqa: BLE001 - whatever one monstrous file provokes must not cost its neighbours
-            self._exclude(commit, path, DataError("file_unparsable", f"{type(error).__name__}: {error}"))
+            self._exclude(commit, path, DataError("file_unparsable", _words(error)))
             return None
         self.outcome.counts["files"] += 1
         rows = MethodRows(commit, self._record, source, change.path)
@@ -258,18 +295,24 @@ class _Miner:
         if found:
             licence = header_licence(rows.source.utf8) or self._licences.at_commit(rows.commit.commit_id)
         for item in found:
+            row_id = rows.row_id(item.span)
             try:
+                if row_id in self._row_ids:
+                    where = f"{rows.path}:{item.span.start_line}"
+                    raise DataError("row_id_repeated", f"{where}: the commit's tree has the path more than once")
                 out.methods.append(rows.method(item, licence))
                 out.counts["methods"] += 1
+                self._row_ids.add(row_id)
             except DataError as error:
-                out.excluded.append(Exclusion(rows.row_id(item.span), "methods", error.reason, error.detail))
+                out.excluded.append(Exclusion(row_id, "methods", error.reason, error.detail))
 
     def _add_changed_files(self, commit: CommitRecord, changes: CommitChanges, requests: Sequence[DiffRequest]) -> None:
         """Add the rows of files with new methods, their diffs included."""
         parent_id = commit.parent_ids[0] if commit.parent_ids else None
         diffs = file_diff(self._git_dir, parent_id, commit.commit_id, requests)
-        by_path = {change.path: change for change in changes.files}
-        for request in requests:
+        # A malformed tree can hold one path twice: the first of both is the row.
+        by_path = {change.path: change for change in reversed(changes.files)}
+        for request in {request.path: request for request in requests}.values():
             change = by_path[request.path]
             old = _old_file(changes, change)
             self.outcome.files.append(
@@ -283,6 +326,21 @@ class _Miner:
                     diff=diffs.get(request.path, ""),
                 )
             )
+
+
+def _words(error: Exception) -> str:
+    """Return what an exclusion says of an error; the type of one that was not foreseen is named."""
+    return well_formed(str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}")
+
+
+def _is_machine_trouble(error: Exception) -> bool:
+    """Tell whether an error is the machine's (no git, a full disk) and no commit's, so that the run has to say so.
+
+    Arguments that the operating system finds too long are a commit's: its paths.
+    """
+    if isinstance(error, OSError):
+        return error.errno not in (errno.E2BIG, errno.ENAMETOOLONG)
+    return isinstance(error, ConfigError | TransientError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ _NOVELTY = {
 # By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
 REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     ("sources",): {
+        "branch_missing": "HEAD is damaged or names a branch that does not exist, and none is configured",
         "git_failed": "git could not read the repository; the detail has its words",
         "history_broken": "the branch's newest commit cannot be read",
         "repository_empty": "the repository has no commit",

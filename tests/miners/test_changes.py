@@ -1,7 +1,10 @@
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from miners.changes import CommitChanges, FileChange, OldFile, changed_files, display_path
 from miners.commits import walk
@@ -274,9 +277,25 @@ class TestRenames:
         assert changes.renames == ((b":new .py", b"\xe9\n.py"),)
 
 
-def test_display_path() -> None:
-    assert [display_path(path) for path in (b"a/b.py", "größe.py".encode(), b"\xe9.py")] == [
-        "a/b.py",
-        "größe.py",
-        "\\xe9.py",
-    ]
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (b"a/b.py", "a/b.py"),
+        ("größe.py".encode(), "größe.py"),
+        (b"\xe9.py", "\\xe9.py"),
+        (b"\\xe9.py", "\\\\xe9.py"),
+        (b"\\\xe9.py", "\\\\\\xe9.py"),
+        (b"a\\b.py", "a\\\\b.py"),
+        (b"\xed\xa0\x80.py", "\\xed\\xa0\\x80.py"),
+    ],
+)
+def test_display_path(path: bytes, text: str) -> None:
+    assert display_path(path) == text
+
+
+@given(st.text("\\xeé9/f", max_size=8), st.integers(0, 8), st.lists(st.integers(0x80, 0xFF), max_size=2))
+def test_different_paths_are_displayed_differently(text: str, position: int, odd: list[int]) -> None:
+    path = text.encode()[:position] + bytes(odd) + text.encode()[position:]
+    shown = display_path(path)
+    back = re.sub(rb"\\(?:\\|x(..))", lambda found: bytes.fromhex((found[1] or b"5c").decode()), shown.encode())
+    assert back == path

@@ -1,3 +1,5 @@
+import errno
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -6,9 +8,11 @@ import pytest
 
 import miners.mine
 from miners.clone import Clone
+from miners.diffs import DiffRequest
 from miners.mine import MinedRepository, mine_repository
+from miners.novelty import DefinitionStore, FileDefinitions
 from schemas.config import MiningConfig, WindowConfig
-from schemas.errors import DataError
+from schemas.errors import ConfigError, DataError, TransientError
 from schemas.records import Exclusion, Novelty, RepositoryRecord, make_row_id
 from tests.builders import FIRST_DATE, RepoBuilder, executable, git, submodule, symlink
 
@@ -367,6 +371,112 @@ class TestWhatIsLeftOut:
         assert [row[1] for row in rows(mined)] == ["round_up"]
         detail = "RecursionError: too deep"
         assert mined.excluded == [Exclusion(f"{REPO}@{commit}:a.py", "files", "file_unparsable", detail)]
+
+    def test_whatever_one_commit_provokes_the_other_commits_stay(
+        self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = miners.mine.file_diff
+        first = builder.commit({"a.py": AREA})
+        bad = builder.commit({"b.py": ROUND, "c.py": b"\0", "link.py": symlink("a.py")})
+        last = builder.commit({"d.py": b"def last(value):\n    return value[-1]\n", "e.py": ROUND})
+
+        def fail(git_dir: Path, parent: str | None, commit: str, requests: Sequence[DiffRequest]) -> dict[bytes, str]:
+            if commit == bad:
+                raise UnicodeError("not \ud800 foreseen")
+            return real(git_dir, parent, commit, requests)
+
+        monkeypatch.setattr("miners.mine.file_diff", fail)
+        mined = mine(builder)
+        detail = "UnicodeError: not \ufffd foreseen"
+        assert [row.commit_id for row in mined.commits] == [first, last]
+        assert rows(mined) == [
+            ("a.py", "area", "added", None, None),
+            ("d.py", "last", "added", None, None),
+            ("e.py", "round_up", "moved", "b.py", "round_up"),
+        ]
+        assert [row.path for row in mined.files] == ["a.py", "d.py"]
+        assert mined.excluded == [
+            Exclusion(f"{REPO}@{bad}", "commits", "commit_failed", detail),
+            Exclusion(f"{REPO}@{bad}:c.py", "index", "binary", "the file holds a NUL byte"),
+        ]
+        assert counts(mined) == {"commits": (3, 2), "files": (3, 3), "methods": (3, 3), "index": (1, 0)}
+
+    def test_an_old_file_that_provokes_anything_is_counted(
+        self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = miners.mine.DefinitionStore.file
+        old = builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=OLD)
+        bad = builder.blob_of(old, "a.py")
+        builder.commit({"c.py": ROUND})
+
+        def fail(store: DefinitionStore, blob_id: str, like: str | None = None) -> FileDefinitions:
+            if blob_id == bad:
+                raise RecursionError("too deep")
+            return real(store, blob_id, like)
+
+        monkeypatch.setattr("miners.mine.DefinitionStore.file", fail)
+        mined = mine(builder)
+        detail = "RecursionError: too deep"
+        assert rows(mined) == [("c.py", "round_up", "moved", "b.py", "round_up")]
+        assert mined.excluded == [Exclusion(f"{REPO}@{old}:a.py", "index", "file_unparsable", detail)]
+        assert counts(mined)["index"] == (2, 1)
+
+    @pytest.mark.parametrize(
+        "error", [OSError(errno.ENOSPC, "no space left"), ConfigError("no git"), TransientError("cut off")]
+    )
+    def test_what_the_machine_lacks_is_no_fault_of_a_commit(
+        self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ) -> None:
+        def fail(*_: object) -> dict[bytes, str]:
+            raise error
+
+        monkeypatch.setattr("miners.mine.file_diff", fail)
+        builder.commit({"a.py": AREA})
+        with pytest.raises(type(error)):
+            mine(builder)
+
+    def test_a_path_longer_than_an_argument_may_be_costs_its_commit(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA})
+        long = builder.commit({b"n" * 140_000 + b".py": ROUND})
+        mined = mine(builder)
+        assert rows(mined) == [("a.py", "area", "added", None, None)]
+        assert reasons(mined) == [("commits", "commit_failed", f"@{long}")]
+
+    def test_a_message_in_an_odd_encoding(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA}, "Add \\ud800 area", encoding="unicode_escape")
+        builder.commit({"b.py": ROUND}, "Round +2AA- up", encoding="utf-7")
+        assert [row.commit_message for row in mine(builder).methods] == ["Add \\ud800 area", "Round \ufffd up"]
+
+    def test_paths_that_look_alike_have_rows_of_their_own(self, builder: RepoBuilder) -> None:
+        builder.commit({b"a\xff.py": AREA, b"a\\xff.py": ROUND + AREA.replace(b"area", b"size")})
+        mined = mine(builder)
+        assert [(row.path, row.fun_name) for row in mined.methods] == [
+            ("a\\\\xff.py", "round_up"),
+            ("a\\\\xff.py", "size"),
+            ("a\\xff.py", "area"),
+        ]
+        assert [row.path for row in mined.files] == ["a\\\\xff.py", "a\\xff.py"]
+
+    def test_a_path_twice_in_a_malformed_tree(self, builder: RepoBuilder) -> None:
+        builder.commit({"z.py": b""}, author_date=OLD)
+        blobs = [builder.blob(AREA), builder.blob(AREA.replace(b"*", b"+") + ROUND)]
+        entry = b"100644 a.py\0"
+        tree = builder.write("tree", b"".join(entry + bytes.fromhex(blob) for blob in blobs))
+        person = b"A <a@example.org> 1710000000 +0000"
+        head = b"tree " + tree.encode() + b"\nauthor " + person + b"\ncommitter " + person + b"\n\nAdd\n"
+        commit = builder.raw_commit(head, branch="main")
+        mined = mine(builder)
+        assert [(row.fun_name, row.blob_id) for row in mined.methods] == [("area", blobs[0]), ("round_up", blobs[1])]
+        assert [(row.path, row.blob_id) for row in mined.files] == [("a.py", blobs[0])]
+        assert mined.excluded == [
+            Exclusion(
+                make_row_id(REPO, commit, "a.py", "area", 0),
+                "methods",
+                "row_id_repeated",
+                "a.py:1: the commit's tree has the path more than once",
+            )
+        ]
+        assert counts(mined)["methods"] == (3, 2)
 
 
 def test_the_same_input_gives_the_same_result(builder: RepoBuilder) -> None:
