@@ -16,7 +16,7 @@ from typing import Any
 from git import Git
 
 from miners.commits import count_commits, parse_header, walk
-from miners.git_process import NO_GIT, ObjectReader, git_environment, run_git
+from miners.git_process import NO_GIT, ObjectReader, check_branch, git_environment, run_git
 from miners.places import Place, identify
 from schemas.errors import ConfigError, DataError, PipelineError, TransientError
 from schemas.records import RepositoryRecord
@@ -60,8 +60,9 @@ def open_clone(place: Place, repos: Path) -> Clone:
     """Return the place's bare clone below `repos`, cloned now or brought up to date.
 
     A clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
-    Raises ConfigError (no repository there, no such branch, access refused), TransientError (network),
-    DataError (`repository_empty`, `history_broken`, `git_failed`) and PipelineError (disk full).
+    Raises ConfigError (no repository there, no branch of the configured name, access refused), TransientError
+    (network), DataError (`repository_empty`, `branch_missing`, `history_broken`, `git_failed`) and PipelineError
+    (disk full).
     """
     target = place.git_dir(repos)
     with _explained(place):
@@ -126,6 +127,8 @@ def _meaning(place: Place, stderr: str) -> PipelineError:
     if _DISK_FULL.search(text):
         return PipelineError(f"no space left for the clone of {place.url}; free some or choose another --workspace")
     if _NO_REPOSITORY.search(text):
+        if place.kind == "path" and _has_objects(Path(place.url)):
+            return DataError("branch_missing", f"HEAD of {place.url} is missing or damaged; point it to a branch")
         return ConfigError(f"{place.url} is no git repository; correct it in [[sources]] ({text})")
     if place.kind == "https" and _AUTHENTICATION.search(text):
         return ConfigError(
@@ -135,6 +138,11 @@ def _meaning(place: Place, stderr: str) -> PipelineError:
     if place.kind == "https" and _NETWORK.search(text):
         return TransientError(f"{place.url}: {text}")
     return DataError("git_failed", text)
+
+
+def _has_objects(path: Path) -> bool:
+    """Say whether a folder is a repository but for its HEAD, without which git takes it for none."""
+    return any((folder / "objects").is_dir() and (folder / "refs").is_dir() for folder in (path, path / ".git"))
 
 
 @contextmanager
@@ -172,16 +180,25 @@ def _remote_ref(place: Place, cwd: Path) -> str:
     if place.branch is not None:
         if place.branch in branches:
             return f"refs/heads/{place.branch}"
-        raise ConfigError(f"{place.url} has no branch {place.branch!r}; it has {', '.join(branches[:20]) or 'none'}")
+        usable = [name for name in branches[:20] if _can_be_set(name)]
+        raise ConfigError(f"{place.url} has no branch {place.branch!r}; it has {', '.join(usable) or 'none'}")
     symbolic = [value.removeprefix("ref: ") for value, name in pairs if name == "HEAD" and value.startswith("ref: ")]
     head = symbolic[0] if symbolic else DETACHED
     if head in refs:
         return head
     if branches:
-        raise ConfigError(
-            f"HEAD of {place.url} names no branch; set branch in [[sources]], for example {branches[0]!r}"
-        )
+        example = next((f", for example {name!r}" for name in branches if _can_be_set(name)), "")
+        raise DataError("branch_missing", f"HEAD of {place.url} names no branch; set branch in [[sources]]{example}")
     raise DataError("repository_empty", f"{place.url} has no commits")
+
+
+def _can_be_set(branch: str) -> bool:
+    """Say whether the configuration takes a branch's name; git itself lets plumbing make others."""
+    try:
+        check_branch(branch)
+    except ConfigError:
+        return False
+    return True
 
 
 def _create(place: Place, ref: str, fresh: Path) -> None:
@@ -289,10 +306,7 @@ def _first_ref(stream: bytes) -> str | None:
 
 def _describe(place: Place, git_dir: Path) -> Clone:
     """Return the clone with its row; the branch is what HEAD points to."""
-    try:
-        head = run_git(git_dir, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
-    except DataError:
-        raise DataError("repository_empty", f"{place.url} has no commits on its branch") from None
+    head = _head_commit(place, git_dir)
     symbolic = (git_dir / "HEAD").read_text(encoding="utf-8").strip()
     branch = symbolic.removeprefix("ref: refs/heads/") if symbolic.startswith("ref: ") else DETACHED
     try:
@@ -301,3 +315,15 @@ def _describe(place: Place, git_dir: Path) -> Clone:
         n_commits = len(walk(git_dir, head))  # an unreadable commit on the way, which the walk gets past
     record = RepositoryRecord(place.repo, place.host, place.repo_id, place.web_url, branch, head, n_commits)
     return Clone(git_dir, record)
+
+
+def _head_commit(place: Place, git_dir: Path) -> str:
+    """Return the commit that HEAD leads to; what HEAD names tells an empty branch from a broken one."""
+    try:
+        named = run_git(git_dir, "rev-parse", "--verify", "--quiet", "HEAD").decode().strip()
+    except DataError:
+        raise DataError("repository_empty", f"{place.url} has no commits on its branch") from None
+    try:
+        return run_git(git_dir, "rev-parse", "--verify", f"{named}^{{commit}}").decode().strip()
+    except DataError as error:
+        raise DataError("history_broken", error.detail) from None

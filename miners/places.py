@@ -80,6 +80,8 @@ def _existing(location: str, base: Path) -> Path:
     path = Path(os.path.abspath(base / Path(location).expanduser()))  # noqa: PTH100 - resolve() follows links
     if not path.exists():
         raise ConfigError(f"{path} does not exist; correct it in [[sources]] or set optional = true there")
+    if not path.is_dir() and not path.is_file():
+        raise ConfigError(f"{path} is neither a folder nor a file; correct it in [[sources]]")
     if len(path.parts) < 2:
         raise ConfigError(f'{path} has no name; set repo = "owner/name" and give the repository\'s folder')
     return path

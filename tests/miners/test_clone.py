@@ -96,11 +96,6 @@ class TestLocalClones:
         record = open_clone(place_of(repo.path), repos).record
         assert (record.default_branch, record.head, record.n_commits) == ("HEAD", second, 2)
 
-    def test_a_head_without_its_branch_asks_for_one(self, repo: RepoBuilder, repos: Path) -> None:
-        repo.commit({"a.py": b"1"}, branch="develop")
-        with pytest.raises(ConfigError, match=r"set branch in .*'develop'"):
-            open_clone(place_of(repo.path), repos)
-
     def test_a_work_tree_counts_as_committed(self, tmp_path: Path, repos: Path) -> None:
         work = RepoBuilder(tmp_path / "work", bare=False)
         head = work.commit({"a.py": b"1"})

@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -71,6 +72,72 @@ class TestUnusableSources:
         monkeypatch.setenv("PATH", str(tmp_path / "bin"))
         with pytest.raises(ConfigError, match="install git"):
             open_clone(place, repos)
+
+
+def refused(path: Path, repos: Path) -> tuple[str, str]:
+    with pytest.raises(DataError) as error:
+        open_clone(place_of(path), repos)
+    return error.value.reason, error.value.detail
+
+
+class TestDamagedHeads:
+    def test_a_head_without_its_branch_asks_for_one(self, repo: RepoBuilder, repos: Path) -> None:
+        repo.commit({"a.py": b"1"}, branch="develop")
+        detail = f"HEAD of {repo.path} names no branch; set branch in [[sources]], for example 'develop'"
+        assert refused(repo.path, repos) == ("branch_missing", detail)
+        assert open_clone(place_of(repo.path, branch="develop"), repos).record.n_commits == 1
+
+    def test_only_names_that_can_be_set_are_proposed(self, repo: RepoBuilder, repos: Path) -> None:
+        commit = repo.commit({"a.py": b"1"}, branch="develop")
+        dashed = repo.git_dir / "refs" / "heads" / "-x"
+        dashed.write_text(commit + "\n")
+        assert "'develop'" in refused(repo.path, repos)[1]
+        with pytest.raises(ConfigError, match="it has develop$"):
+            open_clone(place_of(repo.path, branch="other"), repos)
+        (repo.git_dir / "refs" / "heads" / "develop").unlink()
+        detail = f"HEAD of {repo.path} names no branch; set branch in [[sources]]"
+        assert refused(repo.path, repos) == ("branch_missing", detail)
+
+    @pytest.mark.parametrize("head", [b"\0garbage\xff", b"", None])
+    @pytest.mark.parametrize("bare", [True, False])
+    def test_a_head_that_git_cannot_read(self, tmp_path: Path, repos: Path, head: bytes | None, bare: bool) -> None:
+        repo = RepoBuilder(tmp_path / "src" / "damaged", bare=bare)
+        repo.commit({"a.py": b"1"})
+        (repo.git_dir / "HEAD").unlink()
+        if head is not None:
+            (repo.git_dir / "HEAD").write_bytes(head)
+        detail = f"HEAD of {repo.path} is missing or damaged; point it to a branch"
+        assert refused(repo.path, repos) == ("branch_missing", detail)
+
+    def test_a_branch_that_leads_to_a_blob(self, repo: RepoBuilder, repos: Path) -> None:
+        blob = repo.blob(b"x")
+        (repo.git_dir / "refs" / "heads" / "main").write_text(blob + "\n")
+        assert refused(repo.path, repos)[0] == "history_broken"
+
+    def test_a_newest_commit_that_git_cannot_parse(self, repo: RepoBuilder, repos: Path) -> None:
+        text = b"no commit at all\n"
+        command = ["git", f"--git-dir={repo.git_dir}", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
+        made = subprocess.run(command, input=text, env=GIT_ENVIRONMENT, check=True, capture_output=True).stdout
+        (repo.git_dir / "refs" / "heads" / "main").write_bytes(made)
+        assert refused(repo.path, repos)[0] == "history_broken"
+
+    def test_a_newest_commit_that_is_missing(self, repo: RepoBuilder, repos: Path) -> None:
+        repo.remove(repo.commit({"a.py": b"1"}))
+        assert refused(repo.path, repos)[0] == "history_broken"
+
+    def test_a_pack_without_a_readable_index(self, repo: RepoBuilder, repos: Path) -> None:
+        repo.commit({"a.py": b"1"})
+        git(repo.git_dir, "repack", "-adq")
+        for index in (repo.git_dir / "objects" / "pack").glob("*.idx"):
+            index.chmod(0o644)
+            index.write_bytes(b"broken")
+        assert refused(repo.path, repos)[0] == "history_broken"
+
+    def test_a_pipe_is_no_source(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        for source in (SourceConfig(git=("pipe",)), SourceConfig(fast_import=("pipe",))):
+            with pytest.raises(ConfigError, match="neither a folder nor a file"):
+                identify(source, "pipe", tmp_path)
 
 
 class TestShallow:
