@@ -13,13 +13,35 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from git import Git
-
 from miners.commits import count_commits, parse_header, walk
 from miners.git_process import NO_GIT, ObjectReader, check_branch, git_environment, run_git
 from miners.places import Place, identify
 from schemas.errors import ConfigError, DataError, PipelineError, TransientError
 from schemas.records import RepositoryRecord
+
+
+@contextmanager
+def _import_settings() -> Iterator[None]:
+    """Keep GitPython's import from running the caller's git in the caller's environment, and from failing without.
+
+    It runs `git version` and raises ImportError when that fails. A command that cannot be run at all and its quiet
+    mode leave it with plain `git`, which is looked for in our environment at each call.
+    """
+    ours = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": os.devnull}
+    callers = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name, value in callers.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+with _import_settings():
+    from git import Git, GitCommandNotFound
 
 __all__ = ["Clone", "Place", "check_shallow", "identify", "open_clone", "shallow_boundary"]
 
@@ -110,9 +132,12 @@ class _CleanGit(Git):
 def _git(place: Place, cwd: Path, command: str, *args: str) -> str:
     """Run a git command that talks to the source through GitPython; return its output or raise what it means."""
     Git.check_unsafe_protocols(place.url)
-    status, output, stderr = _CleanGit(str(cwd)).execute(
-        ["git", command, *args], with_extended_output=True, with_exceptions=False
-    )
+    try:
+        status, output, stderr = _CleanGit(str(cwd)).execute(
+            ["git", command, *args], with_extended_output=True, with_exceptions=False
+        )
+    except GitCommandNotFound:
+        raise ConfigError(NO_GIT) from None
     if status != 0:
         raise _meaning(place, str(stderr))
     return str(output)
@@ -326,4 +351,5 @@ def _head_commit(place: Place, git_dir: Path) -> str:
     try:
         return run_git(git_dir, "rev-parse", "--verify", f"{named}^{{commit}}").decode().strip()
     except DataError as error:
-        raise DataError("history_broken", error.detail) from None
+        # The workspace's place is no part of the data.
+        raise DataError("history_broken", error.detail.replace(str(git_dir), place.url)) from None

@@ -1,12 +1,14 @@
 import os
 import shutil
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from miners.clone import check_shallow, identify, open_clone, shallow_boundary
+from miners.git_process import NO_GIT
 from schemas.config import SourceConfig
 from schemas.errors import ConfigError, DataError, PipelineError
 from schemas.records import RepositoryRecord
@@ -74,6 +76,46 @@ class TestUnusableSources:
             open_clone(place, repos)
 
 
+class TestImportOfGitPython:
+    """GitPython runs git when it is imported, so that each case needs an interpreter of its own."""
+
+    SCRIPT = (
+        "import os, sys; before = dict(os.environ); from miners import clone; print(dict(os.environ) == before);"
+        "from pathlib import Path; from schemas.errors import ConfigError; from schemas.config import SourceConfig\n"
+        "place = clone.identify(SourceConfig(git=(sys.argv[1],)), sys.argv[1], Path('/'))\n"
+        "try: print(clone.open_clone(place, Path(sys.argv[2])).record.n_commits)\n"
+        "except ConfigError as error: print(error)"
+    )
+
+    def printed(self, repo: RepoBuilder, repos: Path, **environment: str) -> list[str]:
+        command = [sys.executable, "-c", self.SCRIPT, str(repo.path), str(repos)]
+        root = Path(__file__).parents[2]
+        return subprocess.run(
+            command, cwd=root, env=environment, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+
+    @pytest.mark.parametrize("mode", ["quiet", "raise", "nonsense"])
+    def test_without_git_it_says_what_to_do(self, repo: RepoBuilder, repos: Path, mode: str) -> None:
+        repo.commit({"a.py": b"1"})
+        printed = self.printed(repo, repos, PATH="/nonexistent", GIT_PYTHON_REFRESH=mode)
+        assert printed == ["True", NO_GIT]
+
+    def test_another_git_named_for_gitpython_is_not_run(self, repo: RepoBuilder, repos: Path, tmp_path: Path) -> None:
+        repo.commit({"a.py": b"1"})
+        trap = tmp_path / "trap"
+        trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+        trap.chmod(0o755)
+        printed = self.printed(repo, repos, PATH=os.environ["PATH"], GIT_PYTHON_GIT_EXECUTABLE=str(trap))
+        assert printed == ["True", "1"]
+        assert not (tmp_path / "sprung").exists()
+
+    def test_the_import_runs_no_git(self, repo: RepoBuilder, repos: Path, tmp_path: Path) -> None:
+        repo.commit({"a.py": b"1"})
+        trace = tmp_path / "trace"
+        assert self.printed(repo, repos, PATH=os.environ["PATH"], GIT_TRACE=str(trace)) == ["True", "1"]
+        assert not trace.exists()
+
+
 def refused(path: Path, repos: Path) -> tuple[str, str]:
     with pytest.raises(DataError) as error:
         open_clone(place_of(path), repos)
@@ -92,7 +134,7 @@ class TestDamagedHeads:
         dashed = repo.git_dir / "refs" / "heads" / "-x"
         dashed.write_text(commit + "\n")
         assert "'develop'" in refused(repo.path, repos)[1]
-        with pytest.raises(ConfigError, match="it has develop$"):
+        with pytest.raises(ConfigError, match=r"it has develop$"):
             open_clone(place_of(repo.path, branch="other"), repos)
         (repo.git_dir / "refs" / "heads" / "develop").unlink()
         detail = f"HEAD of {repo.path} names no branch; set branch in [[sources]]"
@@ -131,7 +173,10 @@ class TestDamagedHeads:
         for index in (repo.git_dir / "objects" / "pack").glob("*.idx"):
             index.chmod(0o644)
             index.write_bytes(b"broken")
-        assert refused(repo.path, repos)[0] == "history_broken"
+        reason, detail = refused(repo.path, repos)
+        assert reason == "history_broken"
+        assert f"index file {repo.path}/objects/pack/" in detail
+        assert str(repos) not in detail
 
     def test_a_pipe_is_no_source(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
