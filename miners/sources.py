@@ -16,7 +16,7 @@ from schemas.errors import DataError
 _LFS = b"version https://git-lfs.github.com/spec/v1\n"
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
 # Decoders such as UTF-7's decode a shift sequence anew with each byte until it ends, so that long ones take hours.
-_MAX_SILENT_BYTES = 4_096
+_MAX_SILENT_BYTES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
