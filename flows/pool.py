@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,9 +13,6 @@ from schemas.errors import PipelineError, TransientError
 
 P = ParamSpec("P")
 Out = TypeVar("Out")
-
-# How often a worker looks whether the run that it belongs to still lives, in seconds.
-_WATCH_SECONDS = 1.0
 
 
 class WorkerPool:
@@ -61,9 +57,7 @@ class WorkerPool:
             if self._executor is None:
                 context = multiprocessing.get_context("forkserver")
                 context.set_forkserver_preload(["flows.work"])
-                self._executor = ProcessPoolExecutor(
-                    self.workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
-                )
+                self._executor = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start_worker)
             return self._executor
 
     def _discard(self, broken: ProcessPoolExecutor) -> None:
@@ -73,24 +67,15 @@ class WorkerPool:
         broken.shutdown(wait=False, cancel_futures=True)
 
 
-def _start_worker(run: int) -> None:
+def _start_worker() -> None:
     """Leave Ctrl-C to the run's process, and end when that is gone (kill -9 reaches only one process)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch_run, args=(run,), daemon=True).start()
+    threading.Thread(target=_end_with_run, daemon=True).start()
 
 
-def _watch_run(run: int) -> None:
-    """End this worker with the run; its parent is the fork server, which lives as long as a worker does."""
-    while _is_alive(run):
-        time.sleep(_WATCH_SECONDS)
-    os._exit(1)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _end_with_run() -> None:
+    """End this worker with the run; its parent by process id is the fork server, which lives as long as a worker."""
+    run = multiprocessing.parent_process()
+    if run is not None:
+        run.join()  # returns when the other end of a pipe is closed, as the kernel does for a dead process
+        os._exit(1)

@@ -26,6 +26,8 @@ _armed: list[Path] = []
 def arm(workspace: Path) -> None:
     """Stop hard on SIGINT and SIGTERM from now on; `workspace` tells which Prefect server is ours."""
     _armed[:] = [workspace.resolve() / ".prefect"]
+    # Python's resource tracker, a process of its own, frees the pool's semaphores after a hard exit; nobody need know.
+    sys.warnoptions.append("ignore::UserWarning:multiprocessing.resource_tracker")
     install()
 
 

@@ -148,21 +148,36 @@ def test_damaged_table_is_made_again(tmp_path: Path) -> None:
     assert outcome.summary["release_status"] == "unchanged"
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_run_says_how_to_go_on_and_leaves_no_process(tmp_path: Path, number: int, code: int) -> None:
     config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
     process = subprocess.Popen(
         [*COMMAND, "--config", str(config), "--workspace", str(tmp_path / "data")],
         cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    while not (tmp_path / "data/repos").is_dir() and process.poll() is None:
+    while not list((tmp_path / "data").glob("repos/local/acme/*")) and process.poll() is None:
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
+    os.killpg(process.pid, number)
+    _, stderr = process.communicate(timeout=60)  # ends only when every process that holds the pipe has ended
+    assert process.returncode == code
     assert "run the same command again to go on" in stderr
     assert "Traceback" not in stderr
     assert build(config, tmp_path / "data").code == 0
+
+
+def test_workers_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
+    process = subprocess.Popen(
+        [*COMMAND, "--config", str(config), "--workspace", str(tmp_path / "data")],
+        cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    while not (tmp_path / "data/tables/methods").is_dir() and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=60)  # the workers and their fork server hold the pipe as long as they live
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_wrong_option_is_a_usage_error() -> None:

@@ -153,7 +153,30 @@ def test_plain_runs_give_the_bytes_of_the_prefect_run(
     assert fingerprints(release_of(tmp_path)) == fingerprints(release_of(quickstart[0]))
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
+NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
+
+
+@NEEDS_PROC
+def test_ctrl_c_under_prefect_ends_the_run_and_its_server_at_once(tmp_path: Path) -> None:
+    config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
+    workspace = tmp_path / "data"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", "build", "--config", str(config), "--workspace", str(workspace)],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not list(workspace.glob("repos/local/acme/*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the server and the workers get it too
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.endswith("Interrupted. What is finished is kept; run the same command again to go on.\n")
+    assert "Traceback" not in stderr
+    assert servers_of(workspace / ".prefect") == []
+
+
+@NEEDS_PROC
 def test_prefect_run_killed_with_9_is_taken_up_and_its_server_ended(tmp_path: Path) -> None:
     config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
     workspace = tmp_path / "data"
