@@ -44,6 +44,15 @@ def test_readme_names_the_two_commands_in_the_marked_places() -> None:
     assert re.search(r"<!-- test-command -->\n```\nmake test\n```", text)
 
 
+def test_ci_finds_the_test_command_in_the_readme() -> None:
+    line = next(
+        line for line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines() if "test_command=$(" in line
+    )
+    script = f'{line}\necho "$test_command"'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "make test\n"
+
+
 def test_every_documented_make_command_has_a_target() -> None:
     used = {line.split()[1] for line in commands("make")}
     assert {"build-testbeds", "test", "check", "bench"} <= used
