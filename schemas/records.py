@@ -117,7 +117,7 @@ class ChangedFile:
     commit_id: str
     """The commit."""
     path: str
-    """Path after the change; bytes that are not UTF-8 are backslash-escaped."""
+    """Path after the change; bytes that are not UTF-8 as `\\xNN`, backslashes doubled."""
     old_path: str | None
     """Path before the change when git's rename detection says it differs, else null."""
     blob_id: str
@@ -210,7 +210,7 @@ class DataPoint:
     committer_date: datetime
     """Committer date, UTC."""
     path: str
-    """Path of the file after the change; bytes that are not UTF-8 are backslash-escaped."""
+    """Path of the file after the change; bytes that are not UTF-8 as `\\xNN`, backslashes doubled."""
     file_name: str
     """Last component of the path."""
     fun_name: str
