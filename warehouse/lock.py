@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas.errors import ConfigError
+from warehouse.tables import TEMPORARY_PREFIX
 
 LOCK_NAME = ".lock"
 
@@ -77,7 +78,9 @@ def lock_workspace(workspace: Workspace) -> Iterator[None]:
                 "wait for it to end or choose another --workspace"
             ) from None
         with suppress(OSError):  # a full disk: the pid only makes another run's message better
-            os.ftruncate(descriptor, 0)
+            for leftover in workspace.root.glob(f"{TEMPORARY_PREFIX}*"):  # a catalogue that a killed run was writing
+            leftover.unlink(missing_ok=True)
+        os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:

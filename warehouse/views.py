@@ -16,7 +16,7 @@ from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
 from warehouse.ledger import Ledger, Unit
 from warehouse.lock import Workspace
-from warehouse.tables import TEMPORARY_PREFIX, write_atomically
+from warehouse.tables import write_atomically
 
 TABLES: dict[str, type] = {
     "repositories": records.RepositoryRecord,
@@ -42,11 +42,8 @@ TABLES: dict[str, type] = {
 def rebuild_catalogue(workspace: Workspace, units: Sequence[Unit] | None = None) -> None:
     """Write `postquem.duckdb` anew: a view per table and the table `runs`.
 
-    Covers `units` (default: every current unit of the ledger). The caller holds the workspace's lock: what a killed run
-    left half-written is removed. Raises PipelineError when the catalogue cannot be written.
+    Covers `units` (default: every current unit of the ledger). Raises PipelineError when it cannot be written.
     """
-    for leftover in workspace.root.glob(f"{TEMPORARY_PREFIX}*"):  # of a run killed while it wrote the catalogue
-        leftover.unlink(missing_ok=True)
     ledger = Ledger(workspace.tables)
     chosen = ledger.units() if units is None else list(units)
 

@@ -123,3 +123,11 @@ def test_a_lock_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".lock").mkdir()
     with pytest.raises(ConfigError, match=r"cannot open .*\.lock: Is a directory"), lock_workspace(workspace):
         pytest.fail("locked a folder")
+
+
+def test_locking_removes_the_catalogue_that_a_killed_run_left_half_written(tmp_path: Path) -> None:
+    workspace = open_workspace(tmp_path / "data")
+    for name in (".tmp-99999-postquem.duckdb", ".tmp-99999-postquem.duckdb.wal"):
+        (workspace.root / name).write_bytes(b"half")
+    with lock_workspace(workspace):
+        assert sorted(path.name for path in workspace.root.iterdir()) == [".lock", "releases", "repos", "tables"]

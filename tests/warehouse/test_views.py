@@ -132,14 +132,6 @@ def test_no_other_file_is_left_in_the_workspace(workspace: Workspace) -> None:
     assert sorted(path.name for path in workspace.root.iterdir()) == ["postquem.duckdb", "releases", "repos", "tables"]
 
 
-def test_what_a_killed_run_left_half_written_is_removed(workspace: Workspace) -> None:
-    for name in (".tmp-99999-postquem.duckdb", ".tmp-99999-postquem.duckdb.wal"):
-        (workspace.root / name).write_bytes(b"half")
-    rebuild_catalogue(workspace)
-    assert [path.name for path in workspace.root.glob(".tmp-*")] == []
-    assert workspace.catalogue.is_file()
-
-
 def test_a_reader_keeps_its_catalogue_while_another_is_built(workspace: Workspace) -> None:
     finish(workspace, "o/a")
     rebuild_catalogue(workspace)
