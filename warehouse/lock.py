@@ -77,10 +77,10 @@ def lock_workspace(workspace: Workspace) -> Iterator[None]:
                 f"another run (pid {holder}) is using {workspace.root}; "
                 "wait for it to end or choose another --workspace"
             ) from None
-        with suppress(OSError):  # a full disk: the pid only makes another run's message better
-            for leftover in workspace.root.glob(f"{TEMPORARY_PREFIX}*"):  # a catalogue that a killed run was writing
+        for leftover in workspace.root.glob(f"{TEMPORARY_PREFIX}*"):  # a catalogue that a killed run was writing
             leftover.unlink(missing_ok=True)
-        os.ftruncate(descriptor, 0)
+        with suppress(OSError):  # a full disk: the pid only makes another run's message better
+            os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:
