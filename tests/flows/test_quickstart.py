@@ -22,7 +22,8 @@ from tests.flows.support import ROOT, Outcome, build, fingerprints, make_reposit
 CONFIG = ROOT / "configs" / "quickstart.toml"
 SQL_RUNNER = """
 import duckdb
-rows = duckdb.connect("data/postquem.duckdb", read_only=True).sql('''{query}''').fetchall()
+catalogue = duckdb.connect("data/postquem.duckdb", read_only=True)
+rows = catalogue.sql('''{query}''').fetchall()
 print(*rows, sep="\\n\\n")
 """
 
