@@ -131,7 +131,7 @@ def main() -> NoReturn:
         click.echo(f"Error: {error}; see to its permissions or disk and run again", err=True)
         sys.exit(stopping.EXIT_FAILED)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted. What is finished is kept; run the same command again to go on.", err=True)
+        click.echo(f"Interrupted. {stopping.GO_ON}", err=True)
         sys.exit(stopping.EXIT_INTERRUPTED)
     sys.exit(0)
 

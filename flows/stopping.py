@@ -18,7 +18,7 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 EXIT_TERMINATED = 143  # 128 + SIGTERM
 _WATCH_SECONDS = 1.0
-_GO_ON = "What is finished is kept; run the same command again to go on."
+GO_ON = "What is finished is kept; run the same command again to go on."
 
 _armed: list[Path] = []
 
@@ -70,14 +70,14 @@ def end_servers(home: Path) -> None:
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGINT:
-        _stop(f"Interrupted. {_GO_ON}", EXIT_INTERRUPTED)
-    _stop(f"Terminated. {_GO_ON}", EXIT_TERMINATED)
+        _stop(f"Interrupted. {GO_ON}", EXIT_INTERRUPTED)
+    _stop(f"Terminated. {GO_ON}", EXIT_TERMINATED)
 
 
 def _watch(home: Path) -> None:
     while servers_of(home):
         time.sleep(_WATCH_SECONDS)
-    _stop(f"Error: Prefect's server ended in the middle of the run. {_GO_ON} `--no-prefect` needs none.", EXIT_FAILED)
+    _stop(f"Error: Prefect's server ended in the middle of the run. {GO_ON} `--no-prefect` needs none.", EXIT_FAILED)
 
 
 def _stop(message: str, code: int) -> None:

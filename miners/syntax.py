@@ -119,14 +119,6 @@ def has_python2_statement(code: bytes) -> bool:
     return bool(QueryCursor(_PYTHON2).captures(parse(code).root_node))
 
 
-def only_definition(code: bytes) -> Definition | None:
-    """Return the parts of the single definition that `code` (a method's own text) consists of."""
-    for child in parse(code).root_node.named_children:
-        if child.type in ("function_definition", "decorated_definition"):
-            return definition_of(child)
-    return None
-
-
 def docstring_value(statement: Node) -> str | None:
     """Return the raw value of a statement that is a docstring by CPython's rule, else None.
 
