@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dedup.candidates import iter_candidates
 from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs
-from dedup.jaccard import Pairs, TokenSets, count_common, join_pairs, reaches, similarity, verify
+from dedup.jaccard import Pairs, TokenSets, count_common, join_pairs, reaches, similarity
+from dedup.join import join_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,9 @@ def find_near_duplicates(
 ) -> NearDuplicates:
     """Return pairs and clusters of all sets with at least `min_distinct` ids and similarity at or above the threshold.
 
-    Sets are given in keeper order. Recall is 1 by construction (`dedup.candidates`), precision by verification.
+    Sets are given in keeper order. Recall is 1 by construction, precision by verification (`dedup.join`).
     """
-    compared = np.flatnonzero(sets.sizes >= max(min_distinct, 1))
-    blocks = (
-        Pairs(np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right), pairs.common)
-        for longer, shorter in iter_candidates(sets.take(compared), threshold)
-        for pairs in verify(sets, compared[longer], compared[shorter], threshold)
-    )
-    return group_pairs(sets.sizes, blocks, max_listed)
+    return group_pairs(sets.sizes, join_within(sets, threshold, min_distinct), max_listed)
 
 
 def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction) -> list[Removal]:
