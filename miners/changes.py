@@ -15,10 +15,19 @@ from schemas.records import Exclusion
 
 _REGULAR, _SYMLINK, _SUBMODULE, _ABSENT = "100", "120000", "160000", "000000"
 _RAW = ("-r", "-z", "--raw", "--no-abbrev")
-_PATHS = ("--", "*.py")
+# Names that are looked at. One pattern for all of them, sorted out here: git tries its patterns one by one, and six of
+# them cost half as much again as one (41,431 commits of sympy: 2.9 s against 1.9 s, this one 1.7 s).
+_CANDIDATES = ("--", "*.[pi]*")
+_PYTHON = b".py"
+_PYTHON_ONLY = ("--", "*.py")
+# Files of Python's kin that hold no method to be mined.
+_NOTEBOOK, _TYPE_STUB, _CYTHON = b".ipynb", b".pyi", (b".pyx", b".pxd", b".pxi")
+_SUFFIXES = (_PYTHON, _NOTEBOOK, _TYPE_STUB, *_CYTHON)
+_KIN_REASONS = frozenset({"notebook", "type_stub", "cython"})
 _CHUNK = 1 << 16
 # git's own default of diff.renameLimit since 2.35, stated because it decides which renames are seen.
 _RENAME_LIMIT = "-l1000"
+_TARGETS = {_SYMLINK: "target in blob", _SUBMODULE: "commit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,13 @@ class CommitChanges:
     renames: tuple[tuple[bytes, bytes], ...] = ()
     """(new path, old path in the first parent) of added files that are renamed ones, sorted."""
     excluded: tuple[Exclusion, ...] = ()
-    """Paths left out (stage `files`: `symlink`, `submodule`), or the whole commit (stage `commits`)."""
+    """Paths left out (stage `files`: `symlink`, `submodule`, `notebook`, `type_stub`, `cython`), or the whole commit
+    (stage `commits`)."""
+
+    @property
+    def has_python(self) -> bool:
+        """Say whether the commit touches a path `*.py`, or may do so because it cannot be read."""
+        return bool(self.files or self.deleted) or any(item.reason not in _KIN_REASONS for item in self.excluded)
 
 
 def changed_files(
@@ -68,9 +83,10 @@ def changed_files(
 ) -> Iterator[CommitChanges]:
     """Yield the changed Python files (`*.py`, case matters) of each commit, in the given order.
 
-    A merge brings only paths that differ from all parents. A change of mode alone is no change. A commit whose
-    trees git cannot read is yielded with the exclusion `commit_unreadable`, one that changes more files than
-    `config.max_files_per_commit` with `too_many_files`; both without files.
+    A merge brings only paths that differ from all parents. A change of mode alone is no change. Notebooks, type stubs
+    and Cython files with new contents are excluded (`notebook`, `type_stub`, `cython`) and do not count for the limit.
+    A commit whose trees git cannot read is yielded with the exclusion `commit_unreadable`, one that changes more
+    Python files than `config.max_files_per_commit` with `too_many_files`; both without files.
     """
     by_id = {header.commit_id: header for header in commits}
     for commit_id, records, problem in _stream_all(git_dir, list(by_id)):
@@ -81,7 +97,7 @@ def changed_files(
             yield CommitChanges(commit_id, header.parent_ids, excluded=excluded)
             continue
         changes = _sort_out(CommitChanges(commit_id, header.parent_ids), records, row_id)
-        count = len(changes.files) + len(changes.excluded)
+        count = len(changes.files) + sum(item.reason not in _KIN_REASONS for item in changes.excluded)
         if count > config.max_files_per_commit:
             detail = f"{count} Python files, the limit is {config.max_files_per_commit}"
             excluded = (Exclusion(row_id, "commits", "too_many_files", detail),)
@@ -102,17 +118,34 @@ def _sort_out(changes: CommitChanges, records: Sequence[FileChange], row_id: str
     """Split a commit's paths into files with new contents, deleted files and exclusions."""
     files, deleted, excluded = [], [], []
     for change in sorted(records, key=lambda item: item.path):
+        kin = _kin_reason(change.path)
         if change.mode in (_SYMLINK, _SUBMODULE):
-            reason = "symlink" if change.mode == _SYMLINK else "submodule"
-            target = "target in blob" if change.mode == _SYMLINK else "commit"
-            detail = f"mode {change.mode}, {target} {change.blob_id}"
-            excluded.append(Exclusion(f"{row_id}:{display_path(change.path)}", "files", reason, detail))
+            if kin is None:
+                reason = "symlink" if change.mode == _SYMLINK else "submodule"
+                excluded.append(_exclusion(row_id, change, reason))
         elif change.blob_id is None:
-            if change.before[0] is not None:
+            if change.before[0] is not None and kin is None:
                 deleted.append(change)
         elif all(old is None or old.blob_id != change.blob_id for old in change.before):
-            files.append(change)
+            if kin is None:
+                files.append(change)
+            else:
+                excluded.append(_exclusion(row_id, change, kin))
     return replace(changes, files=tuple(files), deleted=tuple(deleted), excluded=tuple(excluded))
+
+
+def _kin_reason(path: bytes) -> str | None:
+    """Return why a path that is no `*.py` is left out; null for one that is."""
+    if path.endswith(_NOTEBOOK):
+        return "notebook"
+    if path.endswith(_TYPE_STUB):
+        return "type_stub"
+    return "cython" if path.endswith(_CYTHON) else None
+
+
+def _exclusion(row_id: str, change: FileChange, reason: str) -> Exclusion:
+    detail = f"mode {change.mode}, {_TARGETS.get(change.mode or '', 'blob')} {change.blob_id}"
+    return Exclusion(f"{row_id}:{display_path(change.path)}", "files", reason, detail)
 
 
 Streamed = tuple[str, list[FileChange], str | None]
@@ -140,7 +173,7 @@ def _stream(git_dir: Path, commit_ids: Sequence[str]) -> Iterator[Streamed]:
         ids.write("".join(f"{commit_id}\n" for commit_id in commit_ids).encode())
         ids.seek(0)
         process = start_git(
-            git_dir, "diff-tree", "--stdin", *_RAW, "--no-renames", "--root", "-c", "--always", *_PATHS,
+            git_dir, "diff-tree", "--stdin", *_RAW, "--no-renames", "--root", "-c", "--always", *_CANDIDATES,
             stdin=ids, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         with process:
@@ -156,7 +189,9 @@ def _stream(git_dir: Path, commit_ids: Sequence[str]) -> Iterator[Streamed]:
 def _single(git_dir: Path, commit_id: str) -> Streamed:
     """Return one commit's changes, or why git cannot tell them."""
     try:
-        output = run_git(git_dir, "diff-tree", *_RAW, "--no-renames", "--root", "-c", "--always", commit_id, *_PATHS)
+        output = run_git(
+            git_dir, "diff-tree", *_RAW, "--no-renames", "--root", "-c", "--always", commit_id, *_CANDIDATES
+        )
     except DataError as error:
         return commit_id, [], error.detail
     changes = list(_records(iter(output.split(b"\0")[:-1])))
@@ -187,7 +222,7 @@ def _records(tokens: Iterator[bytes]) -> Iterator[Streamed]:
             commit_id, changes = token.decode(), []
             continue
         path = next(tokens, None)
-        if path is not None:
+        if path is not None and path.endswith(_SUFFIXES):
             changes.append(_change(token, path))
     if commit_id:
         yield commit_id, changes, None
@@ -233,7 +268,7 @@ def _similar(git_dir: Path, changes: CommitChanges) -> list[tuple[bytes, bytes]]
     """Return (new, old) of git's rename detection against the first parent; none when a blob is missing."""
     try:
         output = run_git(
-            git_dir, "diff-tree", *_RAW, "-M", _RENAME_LIMIT, changes.parent_ids[0], changes.commit_id, *_PATHS
+            git_dir, "diff-tree", *_RAW, "-M", _RENAME_LIMIT, changes.parent_ids[0], changes.commit_id, *_PYTHON_ONLY
         )
     except DataError:
         return []

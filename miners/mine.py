@@ -62,9 +62,10 @@ def mine_repository(clone: Clone, config: MiningConfig, window: WindowConfig, no
     """Mine one repository; a bad commit, file or method becomes an Exclusion and its neighbours stay.
 
     `now` is the time of mining: later commits are excluded. Raises DataError when the history itself cannot be
-    walked. The accounts are: `commits` in the window or excluded from it; `files`, Python files that a kept commit
-    adds or changes; `methods`, definitions in them that no parent has unchanged; `index`, blobs of parent trees
-    outside the window that moved code may come from (an unreadable one only weakens `moved` and `renamed`).
+    walked. The accounts are: `commits` in the window or excluded from it; `files`, Python files (and notebooks,
+    stubs and Cython files, all left out) that a kept commit adds or changes; `methods`, definitions in them that no
+    parent has unchanged; `index`, blobs of parent trees outside the window that moved code may come from (an unreadable
+    one only weakens `moved` and `renamed`).
     """
     repo = clone.record.repo
     headers = walk(clone.git_dir, clone.record.head)
@@ -157,7 +158,7 @@ class _Miner:
     def take(self, changes: CommitChanges) -> None:
         """Add one commit's rows and exclusions: all of them, or one exclusion when it provokes what nobody foresaw."""
         out = self.outcome
-        out.seen_python |= bool(changes.files or changes.deleted or changes.excluded)
+        out.seen_python |= changes.has_python
         if any(item.stage == "commits" for item in changes.excluded):
             out.excluded.extend(changes.excluded)
             return

@@ -11,7 +11,8 @@ STAGES = {
     "sources": "a repository that the configuration names",
     "commits": "a commit of the walked branch with its author date or its committer date in the window, or with "
     "a date that cannot be read or lies in the future",
-    "files": "a Python file (`*.py`) that such a commit adds or changes, of a merge only those that no parent has",
+    "files": "a Python file (`*.py`), notebook, type stub or Cython file that such a commit adds or changes, of a "
+    "merge only those that no parent has",
     "methods": "a method of such a file that does not stand in a parent's version of it byte for byte, of any novelty "
     "class",
     "index": "a version of a file in the tree of a parent that is no row of `commits`, read to find what is `moved` or "
@@ -58,15 +59,18 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "binary": "holds a NUL byte",
         "blob_missing": "the repository lacks the file's contents",
         "comment_run_too_long": "a run of thousands of comment lines, which the parser takes too long for",
+        "cython": "a Cython file (`.pyx`, `.pxd`, `.pxi`): another language",
         "file_too_large": "larger than the configured limit",
         "file_unparsable": "the parser gave up on it",
         "lfs_pointer": "the contents are in Git LFS",
+        "notebook": "a Jupyter notebook (`.ipynb`): its cells are no Python file",
         "object_corrupt": "git cannot read an object",
         "object_id_invalid": "an object's id is malformed",
         "object_missing": "the repository lacks an object",
         "old_version_unreadable": "the parent's version cannot be read, so that nothing can be said about novelty",
         "submodule": "a submodule, no file",
         "symlink": "a symbolic link",
+        "type_stub": "a type stub (`.pyi`): declarations without bodies",
         "undecodable": "not in the encoding that it declares, UTF-8 without a declaration",
     },
     ("methods",): {

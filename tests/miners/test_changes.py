@@ -10,7 +10,7 @@ from miners.changes import CommitChanges, FileChange, OldFile, changed_files, di
 from miners.commits import walk
 from schemas.config import MiningConfig
 from schemas.records import Exclusion
-from tests.builders import RepoBuilder, executable, submodule, symlink
+from tests.builders import Entry, RepoBuilder, executable, submodule, symlink
 
 BODY = b"".join(b"line_%d = %d\n" % (n, n) for n in range(30))
 
@@ -58,10 +58,22 @@ class TestOrdinaryCommits:
         )
 
     def test_only_python_files_count_and_case_matters(self, repo: RepoBuilder) -> None:
-        names = ["a.PY", "a.pyi", "a.pyx", "a.ipynb", "a.py.txt", "setup.cfg", "x.py/readme.txt", "py", ".py", "d/e.py"]
+        names = [
+            "a.PY",
+            "a.PYI",
+            "a.pyc",
+            "a.py.txt",
+            "setup.cfg",
+            "x.py/readme.txt",
+            "x.pyi/y.in",
+            "py",
+            ".py",
+            "d/e.py",
+        ]
         commit = repo.commit(dict.fromkeys(names, b"1"))
         (changes,) = changes_of(repo, commit)
         assert paths(changes.files) == [b".py", b"d/e.py"]
+        assert changes.excluded == ()
 
     def test_paths_are_bytes(self, repo: RepoBuilder) -> None:
         names = [b"HighASCII_\xe9.py", "größe.py".encode(), b'quote"d.py', b"new\nline.py", b":colon.py", b" blank .py"]
@@ -108,6 +120,64 @@ class TestExclusions:
             ),
             Exclusion(f"o/r@{commit}:sub.py", "files", "submodule", f"mode 160000, commit {'1' * 40}"),
         )
+
+    def test_notebooks_stubs_and_cython_files(self, repo: RepoBuilder) -> None:
+        kinds = {
+            "a.ipynb": "notebook", "a.pxd": "cython", "a.pxi": "cython", "a.pyi": "type_stub", "d/a.pyx": "cython",
+        }  # fmt: skip
+        commit = repo.commit(dict.fromkeys([*kinds, "a.py"], b"1"))
+        (changes,) = changes_of(repo, commit, config=MiningConfig(max_files_per_commit=1))
+        assert paths(changes.files) == [b"a.py"]
+        detail = f"mode 100644, blob {repo.blob(b'1')}"
+        assert changes.excluded == tuple(
+            Exclusion(f"o/r@{commit}:{path}", "files", reason, detail) for path, reason in kinds.items()
+        )
+
+    def test_what_is_no_new_contents_of_a_stub_is_no_exclusion(self, repo: RepoBuilder) -> None:
+        sub = submodule("1" * 40)
+        repo.commit({"mode.pyi": b"1", "gone.pyx": b"2", "same.ipynb": b"3"})
+        commit = repo.commit({"mode.pyi": executable(b"1"), "gone.pyx": None, "link.pyi": symlink("x"), "s.pyx": sub})
+        (changes,) = changes_of(repo, commit)
+        assert changes == CommitChanges(commit, changes.parent_ids)
+
+    def test_stubs_of_a_merge_that_a_parent_has(self, repo: RepoBuilder) -> None:
+        base = repo.commit({"a.pyi": b"0"})
+        side = repo.commit({"b.pyi": b"1"}, parents=[base], branch="side")
+        main = repo.commit({"a.pyi": b"2"})
+        merge = repo.commit({"a.pyi": b"3", "b.pyi": b"1"}, parents=[main, side])
+        (changes,) = changes_of(repo, merge)
+        assert [(item.row_id, item.reason) for item in changes.excluded] == [(f"o/r@{merge}:a.pyi", "type_stub")]
+
+    def test_a_stub_is_no_source_of_a_rename(self, repo: RepoBuilder) -> None:
+        repo.commit({"old.pyi": BODY})
+        (changes,) = changes_of(repo, repo.commit({"old.pyi": None, "new.py": BODY}))
+        assert (changes.deleted, changes.renames) == ((), ())
+        assert changes.files == (FileChange(b"new.py", "100644", repo.blob(BODY), (None,)),)
+
+    @pytest.mark.parametrize(
+        ("files", "seen"),
+        [
+            ({"a.py": b"1"}, True),
+            ({"a.py": symlink("b")}, True),
+            ({"a.py": submodule("1" * 40)}, True),
+            ({"a.ipynb": b"1", "a.pyi": b"1", "a.pyx": b"1", "a.txt": b"1"}, False),
+            ({}, False),
+        ],
+    )
+    def test_which_commits_touch_python(self, repo: RepoBuilder, files: dict[str, bytes | Entry], seen: bool) -> None:
+        (changes,) = changes_of(repo, repo.commit(files))
+        assert changes.has_python is seen
+
+    def test_a_commit_that_deletes_python_or_cannot_be_read_touches_it(self, repo: RepoBuilder) -> None:
+        first = repo.commit({"a.py": b"1"})
+        second = repo.commit({"a.py": None})
+        third = repo.commit({"a.txt": b"1"})
+        headers = walk(repo.git_dir, third)
+        repo.remove(repo.root_tree(third))
+        changes = list(changed_files(repo.git_dir, headers, "o/r", MiningConfig()))
+        assert [(item.commit_id, item.has_python) for item in changes] == [
+            (first, True), (second, True), (third, True),
+        ]  # fmt: skip
 
     def test_a_file_in_place_of_a_link_is_new(self, repo: RepoBuilder) -> None:
         repo.commit({"a.py": symlink("b.py")})
