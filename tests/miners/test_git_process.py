@@ -117,6 +117,13 @@ class TestRunGit:
         git(repo.git_dir, "replace", first, second)
         assert run_git(repo.git_dir, "show", f"{first}:a.py") == b"1\n"
 
+    def test_grafts_are_ignored(self, repo: RepoBuilder) -> None:
+        first = repo.commit({"a.py": b"1\n"})
+        second = repo.commit({"a.py": b"2\n"})
+        (repo.git_dir / "info").mkdir(exist_ok=True)
+        (repo.git_dir / "info" / "grafts").write_text(f"{second}\n")
+        assert run_git(repo.git_dir, "rev-list", second).decode().split() == [second, first]
+
     def test_git_not_installed_says_what_to_do(self, repo: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "/nonexistent")
         with pytest.raises(ConfigError, match="install git"):
