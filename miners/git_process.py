@@ -73,7 +73,8 @@ def git_environment() -> dict[str, str]:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ALLOW_PROTOCOL": "https:file",
             "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_GRAFT_FILE": os.devnull,
+            # A path that cannot be: where there is a file, even an empty one, git advises against grafts.
+            "GIT_GRAFT_FILE": f"{os.devnull}/none",
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TEMPLATE_DIR": "",
