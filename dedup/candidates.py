@@ -1,4 +1,4 @@
-"""Candidate pairs that can reach a Jaccard threshold: complete by construction, nothing is left to chance.
+"""Candidate pairs that can reach a Jaccard threshold, for small collections: complete, nothing is left to chance.
 
 The filters are those of set-similarity joins: length, prefix (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma,
 Srikant, WWW 2007) and overlap bound (Xiao, Wang, Lin, Yu, WWW 2008, PPJoin). With t the threshold, x the longer and
@@ -10,7 +10,8 @@ y the shorter set, ids in one global order, rarest first:
 - whichever of the two prefixes ends first, all common ids up to its last are counted in the prefixes' common ids
   and the others lie in the rest of that set: |x & y| <= common prefix ids + length of that rest.
 
-Common prefix ids of all pairs of a block are one product of sparse 0/1 matrices.
+Common prefix ids of all pairs of a block are one product of sparse 0/1 matrices: nothing has to be compiled first.
+`dedup.ppjoin` is the same search for large collections.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from dedup.jaccard import Ints, TokenSets
+from dedup.jaccard import Ints, TokenSets, ceil_ratio, rank_ids
 
 _BLOCK_PRODUCTS = 2_000_000  # id matches of one block, or of one row if it has more: about 100 MB
 
@@ -39,23 +40,53 @@ class _Prefixes:
     """Number of ids behind each prefix."""
 
 
-def iter_candidates(sets: TokenSets, threshold: Fraction) -> Iterator[tuple[Ints, Ints]]:
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for candidates that has not run yet."""
+
+    by_size: npt.NDArray[np.int64]
+    """Positions of the sets in ascending order of size."""
+    sizes: npt.NDArray[np.int64]
+    """Their sizes."""
+    threshold: Fraction
+    """The threshold that every pair's candidates must reach."""
+    probe: _Prefixes
+    """What is looked up of each set as the longer one."""
+    index: _Prefixes
+    """Where it is looked up: in each set as the shorter one."""
+
+    @property
+    def n_matches(self) -> int:
+        """Return the number of id matches between prefixes, to which the cost is proportional."""
+        frequency = np.bincount(self.index.matrix.indices, minlength=self.index.matrix.shape[1])
+        return int(frequency[self.probe.matrix.indices].sum())
+
+
+def prepare_search(sets: TokenSets, threshold: Fraction) -> Search:
+    """Return a search among all sets, ready to run."""
+    numerator, denominator = threshold.numerator, threshold.denominator
+    by_size = np.argsort(sets.sizes, kind="stable")
+    ordered = _rarest_first(sets, by_size)
+    sizes = ordered.sizes
+    probe = _prefixes(ordered, ceil_ratio(numerator, sizes, denominator))
+    index = _prefixes(ordered, ceil_ratio(2 * numerator, sizes, numerator + denominator))
+    return Search(by_size, sizes, threshold, probe, index)
+
+
+def iter_candidates(search: Search) -> Iterator[tuple[Ints, Ints]]:
     """Yield blocks (longer, shorter) of positions that hold every pair at or above the threshold once.
 
     Of two sets of one size the later is called the longer. Empty sets are in no pair. Memory is bounded by the
     block, not by the number of pairs.
     """
-    by_size = np.argsort(sets.sizes, kind="stable")
-    ordered = _rarest_first(sets, by_size)
-    for longer, shorter in _iter_ordered(ordered, threshold):
-        yield by_size[longer], by_size[shorter]
+    for longer, shorter in _iter_ordered(search):
+        yield search.by_size[longer], search.by_size[shorter]
 
 
 def _rarest_first(sets: TokenSets, by_size: npt.NDArray[np.int64]) -> TokenSets:
     """Return the sets in ascending order of size, ids replaced by their rank: rarest first, ties by id."""
     frequency = np.bincount(sets.ids, minlength=sets.vocab_size)
-    rank = np.empty(sets.vocab_size, np.int64)
-    rank[np.argsort(frequency, kind="stable")] = np.arange(sets.vocab_size)
+    rank = rank_ids(frequency)
     place = np.empty(len(by_size), np.int64)
     place[by_size] = np.arange(len(by_size))
     keys = np.repeat(place, sets.sizes) * sets.vocab_size + rank[sets.ids]
@@ -63,11 +94,6 @@ def _rarest_first(sets: TokenSets, by_size: npt.NDArray[np.int64]) -> TokenSets:
     offsets = np.zeros(len(by_size) + 1, np.int64)
     np.cumsum(sets.sizes[by_size], out=offsets[1:])
     return TokenSets(offsets, (keys % sets.vocab_size).astype(np.int32), sets.vocab_size)
-
-
-def _ceil_ratio(numerator: int, sizes: npt.NDArray[np.int64], denominator: int) -> npt.NDArray[np.int64]:
-    """Return ceil(numerator * sizes / denominator) in integers."""
-    return -(-numerator * sizes // denominator)
 
 
 def _prefixes(sets: TokenSets, overlap: npt.NDArray[np.int64]) -> _Prefixes:
@@ -85,20 +111,18 @@ def _prefixes(sets: TokenSets, overlap: npt.NDArray[np.int64]) -> _Prefixes:
     return _Prefixes(matrix, last, sizes - lengths)
 
 
-def _iter_ordered(sets: TokenSets, threshold: Fraction) -> Iterator[tuple[Ints, Ints]]:
+def _iter_ordered(search: Search) -> Iterator[tuple[Ints, Ints]]:
     """Yield blocks (longer, shorter) of candidates among sets in ascending order of size; shorter < longer."""
-    numerator, denominator = threshold.numerator, threshold.denominator
-    sizes = sets.sizes
-    probe = _prefixes(sets, _ceil_ratio(numerator, sizes, denominator))
-    index = _prefixes(sets, _ceil_ratio(2 * numerator, sizes, numerator + denominator))
+    numerator, denominator = search.threshold.numerator, search.threshold.denominator
+    sizes, probe, index = search.sizes, search.probe, search.index
     for start, stop in _blocks(probe, index):
-        first = int(np.searchsorted(sizes, _ceil_ratio(numerator, sizes[start : start + 1], denominator)[0]))
+        first = int(np.searchsorted(sizes, ceil_ratio(numerator, sizes[start : start + 1], denominator)[0]))
         # The product runs over the many shorter sets and looks their ids up in the block, whose inversion is cheap.
         found = (index.matrix[first:stop] @ probe.matrix[start:stop].T.tocsr()).tocoo()
         longer, shorter, common = found.col.astype(np.int64) + start, found.row.astype(np.int64) + first, found.data
         keep = (shorter < longer) & (sizes[shorter] * denominator >= numerator * sizes[longer])
         longer, shorter, common = longer[keep], shorter[keep], common[keep]
-        needed = _ceil_ratio(numerator, sizes[longer] + sizes[shorter], numerator + denominator)
+        needed = ceil_ratio(numerator, sizes[longer] + sizes[shorter], numerator + denominator)
         rest = np.where(probe.last[longer] <= index.last[shorter], probe.rest[longer], index.rest[shorter])
         keep = common + rest >= needed
         if keep.any():

@@ -14,6 +14,7 @@ from dedup.jaccard import Pairs, join_pairs
 # The pairs of larger clusters are found and counted, but only those that prove a removal are listed.
 MAX_LISTED_CLUSTER = 256
 _LOGGED_PAIRS = 2_000_000  # pairs held before those of large clusters are dropped: about 50 MB
+_UNSIEVED_PAIRS = 5_000_000  # pairs taken before pairs without news are sieved out by compiled code: about a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,14 @@ class _Log:
 
 
 def group_pairs(
-    sizes: npt.NDArray[np.int64], blocks: Iterable[Pairs], max_listed: int = MAX_LISTED_CLUSTER
+    sizes: npt.NDArray[np.int64],
+    blocks: Iterable[Pairs],
+    max_listed: int = MAX_LISTED_CLUSTER,
+    weights: npt.NDArray[np.int64] | None = None,
 ) -> NearDuplicates:
     """Return clusters, most similar partners and pairs of sets with the given sizes, from verified pairs.
 
+    A set may stand for several equal ones, `weights` of them: they count in `n_pairs` and in a cluster's size.
     In each pair left is smaller than right, and no pair comes twice. Memory is bounded by the number of sets times
     `max_listed`, not by the number of pairs. The result does not depend on the order of pairs.
     """
@@ -63,17 +68,27 @@ def group_pairs(
         similarity=np.full(n_sets, -1.0),
         partner=np.full(n_sets, n_sets),
     )
-    n_pairs, limit = 0, _LOGGED_PAIRS
+    n_pairs, n_seen, limit = 0, 0, _LOGGED_PAIRS
     for block in blocks:
-        n_pairs += len(block.left)
-        _note_partners(log, block, sizes)
-        _append(log, block)
+        n_seen += len(block.left)
+        n_pairs += len(block.left) if weights is None else int(weights[block.left] @ weights[block.right])
+        news = block if n_seen <= _UNSIEVED_PAIRS else _sieve(log, block, sizes)
+        _note_partners(log, news, sizes)
+        _append(log, news)
         if log.n_logged > limit:
-            _fold(log, max_listed)
+            _fold(log, max_listed, weights)
             limit = max(_LOGGED_PAIRS, 2 * log.n_logged)
-    _fold(log, max_listed)
+    _fold(log, max_listed, weights)
     partner = np.where(log.partner < n_sets, log.partner, -1)
     return NearDuplicates(log.label, partner, _sorted(log.pairs), n_pairs)
+
+
+def _sieve(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> Pairs:
+    """Leave out pairs inside a large cluster that are not more similar than their sets' best: most of its pairs."""
+    from dedup.sieve import has_news  # numba takes a second to import
+
+    news = has_news(block, sizes, (log.label, log.large), (log.similarity, log.partner))
+    return Pairs(block.left[news], block.right[news], block.common[news])
 
 
 def _append(log: _Log, block: Pairs) -> None:
@@ -98,7 +113,7 @@ def _note_partners(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> Non
         np.minimum.at(log.partner, one[best], other[best])
 
 
-def _fold(log: _Log, max_listed: int) -> None:
+def _fold(log: _Log, max_listed: int, weights: npt.NDArray[np.int64] | None) -> None:
     """Bring the labels up to date and drop the pairs of clusters that are too large to be listed."""
     n_sets = len(log.label)
     pairs = join_pairs(log.pairs)
@@ -109,7 +124,7 @@ def _fold(log: _Log, max_listed: int) -> None:
     smallest = np.full(n_sets, n_sets)
     np.minimum.at(smallest, component, np.arange(n_sets))
     log.label = smallest[component]
-    log.large = (np.bincount(component, minlength=n_sets) > max_listed)[component]
+    log.large = (np.bincount(component, weights, minlength=n_sets) > max_listed)[component]
     listed = ~log.large[pairs.left]
     log.pairs = [Pairs(pairs.left[listed], pairs.right[listed], pairs.common[listed])]
     log.n_logged = int(listed.sum())

@@ -43,8 +43,15 @@ class TokenSets:
 
     def take(self, positions: npt.NDArray[np.int64]) -> "TokenSets":
         """Return the sets at the given positions, in their order."""
-        rows = self.matrix()[positions]
-        return TokenSets(rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False), self.vocab_size)
+        sizes = self.sizes[positions]
+        offsets = np.zeros(len(positions) + 1, np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        ids = np.empty(offsets[-1], self.ids.dtype)
+        for chunk in chunks(sizes):
+            shift = np.repeat(self.offsets[positions[chunk]] - offsets[:-1][chunk], sizes[chunk])
+            places = np.arange(offsets[chunk.start], offsets[chunk.stop])
+            ids[offsets[chunk.start] : offsets[chunk.stop]] = self.ids[places + shift]
+        return TokenSets(offsets, ids, self.vocab_size)
 
     def matrix(self) -> sparse.csr_array:
         """Return the sets as the rows of a sparse 0/1 matrix of shape (n_sets, vocab_size)."""
@@ -94,6 +101,18 @@ def exact_threshold(threshold: float) -> Fraction:
     return ratio
 
 
+def ceil_ratio(numerator: int, sizes: Ints, denominator: int) -> Ints:
+    """Return ceil(numerator * sizes / denominator) in integers."""
+    return -(-numerator * sizes // denominator)
+
+
+def rank_ids(frequency: Ints) -> Ints:
+    """Return the rank of each id by its frequency: rarest first, ties by id."""
+    rank = np.empty(len(frequency), np.int64)
+    rank[np.argsort(frequency, kind="stable")] = np.arange(len(frequency))
+    return rank
+
+
 def similarity(common: int, size_a: int, size_b: int) -> float:
     """Return the Jaccard similarity as the nearest float; two empty sets are equal: 1.0."""
     union = size_a + size_b - common
@@ -122,7 +141,7 @@ def count_common(sets: TokenSets, left: Ints, right: Ints) -> Iterator[Pairs]:
         table = _all_common(matrix[rows], matrix[columns])
         yield Pairs(left, right, table[row_of, column_of].astype(np.int64))
         return
-    for chunk in _chunks(sets.sizes[left] + sets.sizes[right]):
+    for chunk in chunks(sets.sizes[left] + sets.sizes[right]):
         common = matrix[left[chunk]].multiply(matrix[right[chunk]]).sum(axis=1)
         yield Pairs(left[chunk], right[chunk], np.asarray(common, dtype=np.int64).reshape(-1))
 
@@ -152,7 +171,7 @@ def join_pairs(blocks: Iterable[Pairs]) -> Pairs:
     return Pairs(np.concatenate(left), np.concatenate(right), np.concatenate(common))
 
 
-def _chunks(weights: npt.NDArray[np.int64]) -> Iterator[slice]:
+def chunks(weights: npt.NDArray[np.int64]) -> Iterator[slice]:
     """Yield consecutive slices whose weights add up to about `_CHUNK_TOKENS` or which hold one element."""
     if not len(weights):
         return

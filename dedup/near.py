@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs
-from dedup.jaccard import Pairs, TokenSets, count_common, join_pairs, reaches, similarity
+from dedup.equal import Groups, expand_pairs, group_equal
+from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reaches, similarity
 from dedup.join import join_within
 
 
@@ -36,7 +37,29 @@ def find_near_duplicates(
 
     Sets are given in keeper order. Recall is 1 by construction, precision by verification (`dedup.join`).
     """
-    return group_pairs(sets.sizes, join_within(sets, threshold, min_distinct), max_listed)
+    groups = group_equal(sets, min_distinct)
+    distinct = sets.take(groups.first)
+    weights = groups.weights
+    found = group_pairs(distinct.sizes, join_within(distinct, threshold, min_distinct), max_listed, weights)
+    cluster_sizes = np.bincount(found.keeper, weights, minlength=len(weights))
+    listed = cluster_sizes[found.keeper] <= max_listed
+    return NearDuplicates(
+        keeper=groups.first[found.keeper[groups.group]],
+        partner=_partners(groups, found.partner),
+        pairs=expand_pairs(found.pairs, groups, distinct.sizes, listed),
+        n_pairs=found.n_pairs + int((weights * (weights - 1) // 2).sum()),
+    )
+
+
+def _partners(groups: Groups, partner: Ints) -> Ints:
+    """Return each set's most similar partner, given that of its group: an equal set if there is one."""
+    members, starts = groups.members()
+    best = np.where(partner >= 0, groups.first[partner], -1)[groups.group]
+    several = groups.weights > 1
+    equal = several[groups.group]
+    best[equal] = groups.first[groups.group[equal]]
+    best[groups.first[several]] = members[starts[:-1][several] + 1]
+    return best
 
 
 def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction) -> list[Removal]:

@@ -22,7 +22,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _STAGE_LIBRARIES = {
     "mine": ("tree-sitter", "tree-sitter-python", "identify"),
     "features": ("tree-sitter", "tree-sitter-python", "py3langid"),
-    "dedup": ("tree-sitter", "tree-sitter-python", "tokenizers", "scipy", "numpy"),
+    "dedup": ("tree-sitter", "tree-sitter-python", "tokenizers", "scipy", "numpy", "numba"),
     "testbeds": ("tree-sitter", "tree-sitter-python"),
 }
 _STAGE_PACKAGES = {

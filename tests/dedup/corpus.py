@@ -78,7 +78,7 @@ def sets_of(texts: Sequence[str]) -> TokenSets:
     return token_sets(tokenizer.encode_batch(texts), tokenizer.vocab_size)
 
 
-def sets_from(groups: Sequence[Iterable[int]], vocab_size: int = 1_000) -> TokenSets:
+def sets_from(groups: Iterable[Iterable[int]], vocab_size: int = 1_000) -> TokenSets:
     """Return token sets from plain Python sets of ids."""
     return token_sets([np.array(sorted(group), np.int32) for group in groups], vocab_size)
 

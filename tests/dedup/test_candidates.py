@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dedup.candidates
-from dedup.candidates import iter_candidates
+from dedup.candidates import iter_candidates, prepare_search
 from dedup.jaccard import TokenSets
 from tests.dedup.corpus import brute_force, real_functions, sets_from, sets_of
 
@@ -16,7 +16,7 @@ thresholds = st.one_of(st.just(SEVEN_TENTHS), st.fractions(Fraction(1, 20), 1, m
 
 def candidates(sets: TokenSets, threshold: Fraction = SEVEN_TENTHS) -> list[tuple[int, int]]:
     found = []
-    for longer, shorter in iter_candidates(sets, threshold):
+    for longer, shorter in iter_candidates(prepare_search(sets, threshold)):
         assert (sets.sizes[longer] >= sets.sizes[shorter]).all()
         found += [(min(pair), max(pair)) for pair in zip(longer.tolist(), shorter.tolist(), strict=True)]
     return found
@@ -55,7 +55,7 @@ def test_blocks_do_not_change_the_candidates(monkeypatch: pytest.MonkeyPatch, pr
 def test_small_blocks_bound_what_is_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dedup.candidates, "_BLOCK_PRODUCTS", 2_000)
     members = [frozenset([*range(40), 40 + number]) for number in range(300)]
-    sizes = [len(longer) for longer, _ in iter_candidates(sets_from(members), SEVEN_TENTHS)]
+    sizes = [len(longer) for longer, _ in iter_candidates(prepare_search(sets_from(members), SEVEN_TENTHS))]
     assert sum(sizes) == 300 * 299 // 2
     # A block holds at most the budget, or one row's matches: 8 to 13 prefix ids, each in 300 sets at most.
     assert max(sizes) <= 2_000 + 300

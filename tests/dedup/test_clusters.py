@@ -92,9 +92,9 @@ def test_large_cluster_holds_few_pairs_at_once(monkeypatch: pytest.MonkeyPatch) 
     logged: list[int] = []
     fold = dedup.clusters._fold
 
-    def watched(log: "dedup.clusters._Log", max_listed: int) -> None:
+    def watched(log: "dedup.clusters._Log", max_listed: int, weights: None) -> None:
         logged.append(log.n_logged)
-        fold(log, max_listed)
+        fold(log, max_listed, weights)
 
     monkeypatch.setattr(dedup.clusters, "_fold", watched)
     rows = [block([(a, b, 9) for a in range(b)]) for b in range(1, n_sets)]
@@ -103,3 +103,22 @@ def test_large_cluster_holds_few_pairs_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert found.n_pairs == n_sets * (n_sets - 1) // 2
     assert len(found.pairs.left) == 0
     assert max(logged) <= 1_000 + n_sets
+
+
+@given(pair_maps, st.integers(1, N_SETS), st.integers(0, 10))
+def test_sieving_out_pairs_without_news_changes_nothing(
+    pairs: dict[tuple[int, int], int], limit: int, unsieved: int
+) -> None:
+    listed = [(a, b, common) for (a, b), common in pairs.items()]
+    expected = plain(group_pairs(SIZES, [block(listed)], max_listed=limit))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedup.clusters, "_LOGGED_PAIRS", 3)
+        patch.setattr(dedup.clusters, "_UNSIEVED_PAIRS", unsieved)
+        assert plain(group_pairs(SIZES, [block([pair]) for pair in listed], max_listed=limit)) == expected
+
+
+def test_equal_sets_count_by_their_weight() -> None:
+    weights = np.array([3, 2, 1, 4], np.int64)
+    blocks = [block([(0, 1, 8), (1, 2, 9)])]
+    assert plain(group_pairs(SIZES[:4], blocks, 6, weights)) == ([0, 0, 0, 3], [1, 2, 1, -1], [(0, 1, 8), (1, 2, 9)], 8)
+    assert plain(group_pairs(SIZES[:4], blocks, 5, weights)) == ([0, 0, 0, 3], [1, 2, 1, -1], [], 8)

@@ -1,0 +1,34 @@
+"""Functions compiled to machine code by numba, and where their compiled form is kept."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from numba import njit, types
+from numba.extending import intrinsic
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return the function compiled at its first call, without Python's lock, so that threads run it side by side.
+
+    The compiled form is kept for later processes where numba may write: NUMBA_CACHE_DIR, beside the module, or the
+    user's cache folder. Where none of them can be written (a read-only installation without a home) every process
+    compiles for itself, which takes a few seconds.
+    """
+    try:
+        decorated: Callable[Parameters, Result] = njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # numba's word for "no folder for the cache can be written"
+        decorated = njit(nogil=True)(function)
+    return decorated
+
+
+@intrinsic
+def popcount(_context, _word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201 - numba's own protocol
+    """Return the number of bits set in an unsigned 64-bit word, by the processor's instruction."""
+
+    def generate(_context, builder, _signature, arguments):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
