@@ -49,8 +49,8 @@ def group_equal(sets: TokenSets, min_distinct: int) -> Groups:
     follows = np.flatnonzero(leader != np.arange(n_sets))
     unequal = follows[~_equal(sets, follows, leader[follows])]
     leader[unequal] = unequal
-    first, group = np.unique(leader, return_inverse=True)
-    return Groups(first, group.astype(np.int64).reshape(-1))
+    leads = leader == np.arange(n_sets)
+    return Groups(np.flatnonzero(leads), (np.cumsum(leads) - 1)[leader])
 
 
 def expand_pairs(pairs: Pairs, groups: Groups, sizes: Ints, listed: npt.NDArray[np.bool_]) -> Pairs:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from dedup.exact import STAGE as EXACT_STAGE
 from dedup.exact import ExactResult, drop_exact_duplicates
-from dedup.jaccard import TokenSets, exact_threshold, join_sets, token_sets
+from dedup.jaccard import TokenSets, exact_threshold
 from dedup.near import Removal, explain_removals, find_near_duplicates, list_pairs
 from dedup.rows import DedupRow
 from dedup.tokens import BpeTokenizer, load_tokenizer
+from dedup.words import WordCache
 from schemas.config import DedupConfig
 from schemas.records import DuplicateCluster, DuplicatePair, Exclusion, StageReport, count_reasons
 
 NEAR_STAGE = "dedup_near"
-_ENCODED_TEXTS = 10_000  # texts whose token sequences are in memory at once; their sets are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,7 @@ def deduplicate(rows: Sequence[DedupRow], config: DedupConfig, tokenizer: BpeTok
 
 def encode_sets(texts: Sequence[str], tokenizer: BpeTokenizer) -> TokenSets:
     """Return the set of token ids of each text; only the sets stay in memory."""
-    starts = range(0, len(texts), _ENCODED_TEXTS)
-    parts = (tokenizer.encode_batch(texts[start : start + _ENCODED_TEXTS]) for start in starts)
-    return join_sets((token_sets(part, tokenizer.vocab_size) for part in parts), tokenizer.vocab_size)
+    return WordCache(tokenizer).encode_sets(texts)
 
 
 def _exact_exclusions(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import dedup.clusters
 import dedup.near
-import dedup.run
+import dedup.words
 from dedup.rows import DedupRow
 from dedup.run import DedupResult, deduplicate
 from dedup.tokens import load_tokenizer
@@ -294,6 +294,6 @@ def test_order_of_rows_does_not_matter(rows: list[DedupRow], random: Random) -> 
 def test_texts_are_encoded_in_parts_without_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of([text_of(range(start, start + 10)) for start in range(40)])
     whole = deduplicate(rows, CONFIG)
-    monkeypatch.setattr(dedup.run, "_ENCODED_TEXTS", 7)
+    monkeypatch.setattr(dedup.words, "_BATCH_TEXTS", 7)
     assert deduplicate(rows, CONFIG) == whole
     assert len(whole.kept_ids) < 40
