@@ -9,14 +9,16 @@ from features.ast_counts import count_nodes
 from features.complexity import measure
 from features.docstrings import docstring_of, signature_of
 from features.language import identify_language
+from features.licences import require_allowed
 from features.parsing import ParsedCode, accepted_by_cpython, parse_method
 from features.text import count_words
 from miners.marks import generated_name, vendored_folder
-from schemas.config import FeaturesConfig, MiningConfig
+from schemas.config import FeaturesConfig, LicencesConfig, MiningConfig
 from schemas.errors import DataError
 from schemas.records import DataPoint, Exclusion, Kept, Method, Novelty
 
 STAGE = "features"
+_DEFAULT_LICENCES = LicencesConfig()
 
 # Columns that a data point takes over from its method as they are.
 _CARRIED = tuple(
@@ -26,19 +28,24 @@ _carried_values = attrgetter(*_CARRIED)
 
 
 def compute_features(
-    methods: Iterable[Method], config: FeaturesConfig, mining: MiningConfig | None = None
+    methods: Iterable[Method],
+    config: FeaturesConfig,
+    mining: MiningConfig | None = None,
+    licences: LicencesConfig = _DEFAULT_LICENCES,
 ) -> Kept[DataPoint]:
     """Return a data point for every method that goes on, in input order, and an Exclusion for every other.
 
     Reasons: `novelty_<class>` (detail: where the earlier definition is; of `vendored` and `generated` the path, and
-    what in it matched when `mining`, with which the methods were mined, is given), `code_too_long`, `code_not_utf8`,
-    `no_definition`. Everything is computed on `method.code` parsed alone.
+    what in it matched when `mining`, with which the methods were mined, is given), `license_not_allowed` and
+    `license_unknown` (detail: the licence, or what was found of it), `code_too_long`, `code_not_utf8`, `no_definition`.
+    Everything is computed on `method.code` parsed alone.
     """
     rows: list[DataPoint] = []
     excluded: list[Exclusion] = []
     for method in methods:
         try:
             _require_wanted(method, config, mining)
+            require_allowed(method, licences)
             rows.append(_data_point(method, _readable(method, config)))
         except DataError as error:
             excluded.append(Exclusion(method.row_id, STAGE, error.reason, error.detail))

@@ -20,7 +20,7 @@ from warehouse.lock import Workspace, lock_workspace, open_workspace
 _ROOT = Path(__file__).resolve().parent.parent
 # Libraries whose version can change what a stage computes; a new version makes its results stale.
 _STAGE_LIBRARIES = {
-    "mine": ("tree-sitter", "tree-sitter-python", "identify"),
+    "mine": ("tree-sitter", "tree-sitter-python", "identify", "packaging"),
     "features": ("tree-sitter", "tree-sitter-python", "py3langid"),
     "dedup": ("tree-sitter", "tree-sitter-python", "tokenizers", "scipy", "numpy", "numba"),
     "testbeds": ("tree-sitter", "tree-sitter-python"),

@@ -98,7 +98,8 @@ def mine_key(config: Config, record: RepositoryRecord) -> str:
 
 def features_key(config: Config, mined: Unit) -> str:
     """Return the key of the features of a mined repository."""
-    return unit_key("features", stage_version("features"), [config.features, config.mining], [mined.digest])
+    sections = [config.features, config.mining, config.licences]
+    return unit_key("features", stage_version("features"), sections, [mined.digest])
 
 
 def dedup_key(config: Config, points: Sequence[Unit]) -> str:

@@ -74,7 +74,7 @@ def features(job: Job, mined: Unit) -> Unit:
     """Compute the features of one repository's methods: tables data_points, exclusions."""
     started = datetime.now(UTC)
     methods = list(from_table(Ledger(job.tables).read(mined, "methods"), Method))
-    kept = compute_features(methods, job.config.features, job.config.mining)
+    kept = compute_features(methods, job.config.features, job.config.mining, job.config.licences)
     report = _report(job, len(methods), len(kept.rows), kept.excluded)
     tables: Tables = {"data_points": (DataPoint, kept.rows), "exclusions": (Exclusion, kept.excluded)}
     return _finish(job, started, tables, [report])

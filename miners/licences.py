@@ -1,276 +1,240 @@
-"""Licences: which SPDX expression holds at a commit, from licence texts, project metadata and file headers."""
+"""Licences: which SPDX expression holds for a file at a commit, from its header, licence texts and project metadata."""
 
-import configparser
+import codecs
 import re
-import tempfile
-import tomllib
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 
-from identify.identify import license_id
-from identify.vendor.licenses import LICENSES
-from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
-
+from miners.changes import display_path
 from miners.git_process import ObjectReader
+from miners.licence_headers import header_licences
+from miners.licence_metadata import METADATA_FILES, stated_licence
+from miners.licence_texts import recognise
+from miners.spdx import NOASSERTION, base, canonical, is_listed, join, licences_in
 from schemas.errors import DataError
 
-_HEADER_LINES = 30
-_HEADER = re.compile(r"^\W*SPDX-License-Identifier:\s*(?P<expression>[^*]+?)\s*(?:\*/|-->)?\s*$")
-_LICENCE_FILE = re.compile(r"(?:un)?licen[sc]es?(?:[-._ ].*)?|copying(?:[-._ ].*)?", re.IGNORECASE)
+# Names that licensee looks at: https://github.com/licensee/licensee/blob/main/docs/what-we-look-at.md
+_LICENCE_FILE = re.compile(
+    r"(?:un)?licen[sc]es?(?:[-._ ].*)?|copying(?:[-._ ].*)?|(?:mit|apache|bsd|[al]?gpl|mpl)[-._ ]licen[sc]e(?:\..*)?"
+    r"|copyright(?:\.(?:txt|md|rst))?|[al]?gpl(?:[-._ ]?v?[\d.]+)?(?:\.(?:txt|md|rst))?",
+    re.IGNORECASE,
+)
+# What is in all of these names and in those of metadata; cheaper to look for first.
+_SIGNS = re.compile(rb"licen|copy|gpl|^pyproject|^setup", re.IGNORECASE)
 # Notices of other people's code, and programs and data that happen to bear the name.
 _NOT_A_TEXT = re.compile(
     r"third.?part|3rd.?part|vendor|bundled|\.(?:pyi?|json|ya?ml|toml|cfg|sh|js|ts|html?|c|h|png|svg)$", re.IGNORECASE
 )
-# Terms that turn a recognised text into a licence that is not the recognised one.
-_OTHER_TERMS = ("commons clause", "server side public license", "business source license", "elastic license")
-_METADATA_FILES = ("pyproject.toml", "setup.cfg")
+# The folder of the REUSE convention, whose files are named after their licences: https://reuse.software/spec/
+_REUSE = "LICENSES"
+# Licences made for texts, pictures and fonts; beside a licence for software they are not the code's.
+_FOR_CONTENT = re.compile(r"CC-|CC0-|OFL-|GFDL-")
+# GNU's name for the file with the LGPL, which adds to the GPL's text beside it: https://www.gnu.org/licenses/gpl-howto
+_LESSER = re.compile(r"copying[-._]?(?:lesser|lib)", re.IGNORECASE)
+# A longer file is no licence: the longest known bundles of notices have a few hundred kilobytes.
+_MAX_BYTES = 1_000_000
+# Folders kept in mind; a commit's files stand in few.
+_MAX_FOLDERS = 512
+_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+_ENTRY_SHA256 = re.compile(rb"([0-7]+) ([^\0]+)\0(.{32})", re.DOTALL)
+_SHA1_DIGITS = 40
 
-# Trove classifiers that name exactly one SPDX licence: https://pypi.org/classifiers/
-_CLASSIFIERS = {
-    "Apache Software License": "Apache-2.0",
-    "MIT License": "MIT",
-    "MIT No Attribution License (MIT-0)": "MIT-0",
-    "ISC License (ISCL)": "ISC",
-    "zlib/libpng License": "Zlib",
-    "Boost Software License 1.0 (BSL-1.0)": "BSL-1.0",
-    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
-    "The Unlicense (Unlicense)": "Unlicense",
-    "Python Software Foundation License": "PSF-2.0",
-    "GNU General Public License v2 (GPLv2)": "GPL-2.0-only",
-    "GNU General Public License v2 or later (GPLv2+)": "GPL-2.0-or-later",
-    "GNU General Public License v3 (GPLv3)": "GPL-3.0-only",
-    "GNU General Public License v3 or later (GPLv3+)": "GPL-3.0-or-later",
-    "GNU Lesser General Public License v2 (LGPLv2)": "LGPL-2.0-only",
-    "GNU Lesser General Public License v2 or later (LGPLv2+)": "LGPL-2.0-or-later",
-    "GNU Lesser General Public License v3 (LGPLv3)": "LGPL-3.0-only",
-    "GNU Lesser General Public License v3 or later (LGPLv3+)": "LGPL-3.0-or-later",
-    "GNU Affero General Public License v3": "AGPL-3.0-only",
-    "GNU Affero General Public License v3 or later (AGPLv3+)": "AGPL-3.0-or-later",
-}
+Match = tuple[str, str]  # where and which licence
 
-# A text counts as a licence when 95% of the words agree, the share that identify asks of characters.
-_AGREEMENT = 0.95
-_ANCHOR_WORDS = 4
-# A line that names a holder; "copyright notice" at the start of a wrapped line is part of the terms.
-_COPYRIGHT = re.compile(
-    r"^\W*(?:copyright\b(?=.*(?:\d{4}|\(c\)|©|[\[<{]))|\(c\)|all rights reserved).*$", re.IGNORECASE | re.MULTILINE
-)
-_WORD = re.compile(r"[a-z0-9]+")
-# Where the licence proper begins in texts whose first line is a title that many files leave out or word differently.
-_BODY_STARTS = {
-    "MIT": "permission is hereby granted free of charge",
-    "BSD-2-Clause": "redistribution and use in source and binary forms",
-    "BSD-3-Clause": "redistribution and use in source and binary forms",
-    "ISC": "permission to use copy modify and or distribute",
-    "Zlib": "this software is provided as is without any express",
-    "BSL-1.0": "permission is hereby granted free of charge",
-    "Unlicense": "this is free and unencumbered software released into",
-}
-# Apache's appendix ("how to apply") is often left out.
-_BODY_ENDS = {"Apache-2.0": "end of terms and conditions"}
-# Notices that the licences themselves recommend in place of their text.
-_NOTICES = (
-    (
-        "Apache-2.0",
-        "licensed under the apache license version 2 0 the license you may not use this file except in compliance "
-        "with the license",
-    ),
-    (
-        "MPL-2.0",
-        "this source code form is subject to the terms of the mozilla public license v 2 0 if a copy of the mpl was "
-        "not distributed with this file you can obtain one at",
-    ),
-)
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """What is known of the licence of a file at a commit."""
+
+    expression: str | None
+    """The SPDX expression that holds, null when unknown."""
+    matches: tuple[str, ...]
+    """`where: licence` of everything found: the header, then the file's folder and those above it, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder's entries that matter."""
+
+    files: tuple[Match, ...]
+    """(name, blob) of the files that can tell the licence, in tree order."""
+    folders: dict[bytes, str]
+    """Tree of each sub-folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a folder's own files say."""
+
+    decides: bool
+    """The folder has a licence of its own, known or not: those above it do not count."""
+    expression: str | None
+    matches: tuple[Match, ...]
 
 
 class LicenceDetector:
-    """Finds the licence of a repository at any of its commits; every text is recognised once."""
+    """Finds the licence of a repository's files at any of its commits; every text is recognised once."""
 
     def __init__(self, reader: ObjectReader) -> None:
         self._reader = reader
-        self._by_files: dict[tuple[tuple[str, str], ...], str | None] = {}
+        self._last_root = ("", "")
+        self._folders: OrderedDict[str, _Folder] = OrderedDict()
+        self._verdicts: dict[tuple[Match, ...], _Verdict] = {}
         self._by_blob: dict[str, tuple[str, ...]] = {}
+        self._stated: dict[Match, str | None] = {}
 
-    def at_commit(self, commit_id: str) -> str | None:
-        """Return the SPDX expression at a commit, None when unknown.
+    def of_file(self, commit_id: str, path: bytes, source: bytes) -> Licence:
+        """Return the licence of a file at a commit, given its path and text.
 
-        Recognised licence files of the root folder and of `LICENSES/` are joined by AND. Project metadata
-        (pyproject.toml, setup.cfg) counts when no text is recognised, or when it names the same licences more
-        exactly (`GPL-3.0-or-later` for GPL's text, `MIT OR Apache-2.0` for both texts). A GPL text alone does not
-        tell "only" from "or later": it stays `GPL-3.0`, as on GitHub.
+        The file's own header wins. Else the nearest folder decides, from the file's own up to the root, that has a
+        licence file or metadata with a clear licence. In a folder the recognised texts are joined by AND; metadata
+        counts when no text is recognised, or when it tells more exactly how the texts hold (`GPL-3.0-or-later` for
+        GPL's text, `MIT OR Apache-2.0` for both). A GPL text alone does not tell "only" from "or later": it stays
+        `GPL-3.0`, as on GitHub. What SPDX has no name for is unknown.
         """
+        header = header_licences(source)
+        verdicts = list(self._verdicts_above(commit_id, path))
+        matches = [f"header: {spdx}" for spdx in header]
+        matches += [f"{where}: {spdx}" for verdict in verdicts for where, spdx in verdict.matches]
+        if header:
+            return Licence(None if NOASSERTION in header else _known(join(list(header))), tuple(matches))
+        expression = next((verdict.expression for verdict in verdicts if verdict.decides), None)
+        return Licence(expression, tuple(matches))
+
+    def _verdicts_above(self, commit_id: str, path: bytes) -> Iterator[_Verdict]:
+        """Yield what the folders above a file say, the nearest first."""
+        found = []
+        names = path.split(b"/")[:-1]
         try:
-            files = tuple(self._relevant(commit_id))
+            folder = self._folder(self._root(commit_id))
+            for depth in range(len(names) + 1):
+                found.append((b"/".join(names[:depth]), folder))
+                tree_id = folder.folders.get(names[depth]) if depth < len(names) else None
+                if tree_id is None:
+                    break
+                folder = self._folder(tree_id)
         except DataError:
-            return None  # a missing tree: the licence is unknown, which is all there is to say
-        if files not in self._by_files:
-            self._by_files[files] = self._expression(files)
-        return self._by_files[files]
+            yield _Verdict(True, None, ())  # a missing tree: the licence is unknown, which is all there is to say
+        for prefix, folder in reversed(found):
+            if folder.files:
+                verdict = self._verdict(folder.files)
+                where = f"{display_path(prefix)}/" if prefix else ""
+                yield _Verdict(
+                    verdict.decides, verdict.expression, tuple((where + name, spdx) for name, spdx in verdict.matches)
+                )
 
-    def _relevant(self, commit_id: str) -> Iterator[tuple[str, str]]:
-        """Yield (path, blob) of the files that decide the licence, in tree order."""
-        root = self._reader.read(commit_id)[1].split(b"\n", 1)[0].removeprefix(b"tree ").decode()
-        for mode, name, object_id in self._entries(root):
-            if mode == "40000" and name.upper() == "LICENSES":
-                yield from ((f"{name}/{inner}", oid) for kind, inner, oid in self._entries(object_id) if _is_file(kind))
-            elif _is_file(mode) and (name in _METADATA_FILES or _is_licence_file(name)):
-                yield name, object_id
+    def _root(self, commit_id: str) -> str:
+        """Return the tree of a commit; files come commit by commit, so the last one is kept in mind."""
+        if self._last_root[0] != commit_id:
+            line = self._reader.read(commit_id)[1].split(b"\n", 1)[0]
+            self._last_root = (commit_id, line.removeprefix(b"tree ").decode())
+        return self._last_root[1]
 
-    def _entries(self, tree_id: str) -> Iterator[tuple[str, str, str]]:
-        """Yield (mode, name, id) of a tree object."""
+    def _folder(self, tree_id: str) -> _Folder:
+        """Return what matters of a tree; the least recently used ones are forgotten."""
+        found = self._folders.get(tree_id)
+        if found is None:
+            found = self._folders[tree_id] = self._read_folder(tree_id)
+            if len(self._folders) > _MAX_FOLDERS:
+                self._folders.popitem(last=False)
+        self._folders.move_to_end(tree_id)
+        return found
+
+    def _read_folder(self, tree_id: str) -> _Folder:
+        files: list[Match] = []
+        folders: dict[bytes, str] = {}
+        for mode, raw_name, object_id in self._entries(tree_id):
+            if mode.endswith(b"40000"):  # 040000 in trees that old programs wrote
+                folders[raw_name] = object_id.hex()
+            elif _SIGNS.search(raw_name) and mode.startswith(b"100") and _may_tell(name := display_path(raw_name)):
+                files.append((name, object_id.hex()))
+        if (reuse := folders.get(_REUSE.encode())) is not None:
+            files += [
+                (f"{_REUSE}/{display_path(name)}", object_id.hex())
+                for mode, name, object_id in self._entries(reuse)
+                if mode.startswith(b"100")
+            ]
+        return _Folder(tuple(files), folders)
+
+    def _entries(self, tree_id: str) -> Sequence[tuple[bytes, bytes, bytes]]:
+        """Return (mode, name, id) of a tree object."""
         kind, data = self._reader.read(tree_id)
         if kind != "tree":
-            return
-        width = len(tree_id) // 2
-        position = 0
-        while position < len(data):
-            end = data.index(b"\0", position)
-            mode, _, name = data[position:end].partition(b" ")
-            position = end + 1 + width
-            yield mode.decode(), name.decode("utf-8", "backslashreplace"), data[end + 1 : position].hex()
+            raise DataError("object_corrupt", f"{tree_id} is a {kind}, not a tree")
+        return (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
 
-    def _expression(self, files: Sequence[tuple[str, str]]) -> str | None:
-        texts = [(path, blob_id) for path, blob_id in files if path not in _METADATA_FILES]
-        found = sorted({spdx for path, blob_id in texts for spdx in self._recognise(path, blob_id)})
-        stated = [_metadata(path, self._text(blob_id)) for path, blob_id in files if path in _METADATA_FILES]
-        metadata = next((expression for expression in stated if expression is not None), None)
-        if not found or (metadata is not None and _ids(metadata) == {_base(spdx) for spdx in found}):
-            return metadata
-        return " AND ".join(found)
+    def _verdict(self, files: tuple[Match, ...]) -> _Verdict:
+        if files not in self._verdicts:
+            self._verdicts[files] = self._judge(files)
+        return self._verdicts[files]
 
-    def _recognise(self, path: str, blob_id: str) -> tuple[str, ...]:
+    def _judge(self, files: Sequence[Match]) -> _Verdict:
+        """Weigh a folder's licence files and metadata."""
+        matches: list[Match] = []
+        found: list[Match] = []
+        stated: list[str] = []
+        has_text = False
+        for name, blob_id in files:
+            if name in METADATA_FILES:
+                expression = self._state(name, blob_id)
+                matches += [] if expression is None else [(name, expression)]
+                stated += [] if expression in (None, NOASSERTION) else [str(expression)]
+                continue
+            is_reuse = name.startswith(f"{_REUSE}/")
+            named = canonical(name.rpartition("/")[2].rpartition(".")[0]) if is_reuse else None
+            texts = [(name, spdx) for spdx in ((named,) if named else self._recognise(blob_id))]
+            matches += texts or [(name, NOASSERTION)]
+            if named or not is_reuse:  # others there are of bundled code: the convention's names are SPDX ids
+                found += texts
+                has_text = True
+        expression = _resolve(found, stated)
+        return _Verdict(has_text or bool(stated), expression, tuple(sorted(matches)))
+
+    def _recognise(self, blob_id: str) -> tuple[str, ...]:
         if blob_id not in self._by_blob:
             self._by_blob[blob_id] = recognise(self._text(blob_id))
-        if not self._by_blob[blob_id] and "/" in path:
-            # The REUSE convention names the file after the licence: https://reuse.software/spec/
-            named = canonical(Path(path).stem)
-            return (named,) if named else ()
         return self._by_blob[blob_id]
 
+    def _state(self, name: str, blob_id: str) -> str | None:
+        key = (name, blob_id)
+        if key not in self._stated:
+            self._stated[key] = stated_licence(name, self._text(blob_id))
+        return self._stated[key]
+
     def _text(self, blob_id: str) -> str:
+        """Return a text, empty when it is missing or too long: it says nothing about the licence then."""
         try:
-            return self._reader.read(blob_id)[1].decode("utf-8-sig", "replace")
+            if self._reader.size(blob_id) > _MAX_BYTES:
+                return ""
+            data = self._reader.read(blob_id)[1]
         except DataError:
-            return ""  # a missing blob says nothing about the licence
+            return ""
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return data.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
 
 
-def header_licence(source: bytes) -> str | None:
-    """Return the file's own SPDX expression (`SPDX-License-Identifier:` in its first 30 lines), None without one."""
-    lines = source[:20_000].decode("utf-8", "replace").splitlines()[:_HEADER_LINES]
-    stated = [canonical(match["expression"]) for match in map(_HEADER.match, lines) if match]
-    known = sorted({expression for expression in stated if expression is not None})
-    if len(known) > 1:
-        known = [f"({expression})" if " OR " in expression else expression for expression in known]
-    return " AND ".join(known) or None
+def _resolve(found: Sequence[Match], stated: Sequence[str]) -> str | None:
+    """Return the expression that recognised texts (name, id) and metadata make together, None when unknown."""
+    ids = sorted({spdx for _, spdx in found})
+    if any(spdx.startswith("LGPL-3.0") and _LESSER.match(name) for name, spdx in found):
+        ids = [spdx for spdx in ids if not spdx.startswith("GPL-3.0")]
+    exact = {spdx for spdx in ids if base(spdx) != spdx}
+    ids = [spdx for spdx in ids if spdx in exact or spdx not in set(map(base, exact))]
+    texts = frozenset().union(*map(licences_in, ids))
+    code = frozenset(spdx for spdx in texts if not _FOR_CONTENT.match(spdx))
+    for expression in stated:
+        named = licences_in(expression)
+        offers_choice = " OR " in expression and " AND " not in expression and texts < named
+        if not ids or named == texts or (named == code and code) or offers_choice:
+            return _known(expression)
+    return _known(join(ids)) if ids else None
 
 
-def canonical(expression: str) -> str | None:
-    """Return a valid SPDX expression in its canonical spelling, None for anything else."""
-    try:
-        return str(canonicalize_license_expression(expression))
-    except InvalidLicenseExpression:
-        return None
+def _known(expression: str) -> str | None:
+    return expression if is_listed(expression) else None
 
 
-def recognise(text: str) -> tuple[str, ...]:
-    """Return the SPDX ids of the licence texts in a file, sorted; empty when it holds none that is known."""
-    lowered = " ".join(text.lower().split())
-    if not lowered or any(terms in lowered for terms in _OTHER_TERMS):
-        return ()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "LICENSE")
-        path.write_text(text, encoding="utf-8", errors="replace")
-        whole = license_id(str(path))
-    return (whole,) if whole is not None else tuple(sorted(set(_embedded(text))))
-
-
-def _embedded(text: str) -> Iterator[str]:
-    """Yield ids of licences found inside a longer text, or under another title: the best at each place."""
-    words = _words(text)
-    positions: dict[str, list[int]] = {}
-    for index, word in enumerate(words):
-        positions.setdefault(word, []).append(index)
-    best: dict[int, tuple[float, str]] = {}
-    for spdx, body, counts in _bodies():
-        for start in positions.get(body[0], ()):
-            if words[start : start + _ANCHOR_WORDS] != body[:_ANCHOR_WORDS]:
-                continue
-            common = (counts & Counter(words[start : start + len(body)])).total() / len(body)
-            if common >= _AGREEMENT:
-                best[start] = max(best.get(start, (0.0, "")), (common, spdx))
-    return (spdx for _, spdx in best.values())
-
-
-@cache
-def _bodies() -> tuple[tuple[str, list[str], Counter[str]], ...]:
-    """Return (id, words, word counts) of every known licence, title and appendix cut off where files vary."""
-    bodies = []
-    for spdx, text in LICENSES:
-        joined = " ".join(_words(text))
-        start = max(joined.find(_BODY_STARTS.get(spdx, "")), 0)
-        end = joined.find(_BODY_ENDS[spdx]) if spdx in _BODY_ENDS else len(joined)
-        bodies.append((spdx, joined[start:end].split()))
-    bodies.extend((spdx, notice.split()) for spdx, notice in _NOTICES)
-    return tuple((spdx, words, Counter(words)) for spdx, words in bodies)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(_COPYRIGHT.sub("", text).lower())
-
-
-def _is_file(mode: str) -> bool:
-    return mode.startswith("100")
-
-
-def _is_licence_file(name: str) -> bool:
-    return _LICENCE_FILE.fullmatch(name) is not None and _NOT_A_TEXT.search(name) is None
-
-
-def _ids(expression: str) -> set[str]:
-    return {_base(word) for word in re.split(r"[\s()]+", expression) if word and word not in ("AND", "OR", "WITH")}
-
-
-def _base(spdx: str) -> str:
-    return spdx.removesuffix("-only").removesuffix("-or-later")
-
-
-def _metadata(path: str, text: str) -> str | None:
-    """Return the licence that project metadata states, None when it states none or none that SPDX knows."""
-    stated, classifiers = _from_pyproject(text) if path == "pyproject.toml" else _from_setup_cfg(text)
-    for value in stated:
-        expression = canonical(value) if isinstance(value, str) else None
-        if expression is not None:
-            return expression
-    names = [str(item).rpartition("::")[2].strip() for item in classifiers if str(item).startswith("License ::")]
-    known = sorted({_CLASSIFIERS[name] for name in names if name in _CLASSIFIERS})
-    return known[0] if len(known) == 1 else None
-
-
-def _from_pyproject(text: str) -> tuple[list[object], list[object]]:
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return [], []
-    project, tool = _table(data, "project"), _table(data, "tool")
-    poetry = _table(tool, "poetry")
-    stated = [project.get("license"), _table(project, "license").get("text"), poetry.get("license")]
-    classifiers = project.get("classifiers", poetry.get("classifiers"))
-    return stated, classifiers if isinstance(classifiers, list) else []
-
-
-def _from_setup_cfg(text: str) -> tuple[list[object], list[object]]:
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return [], []
-    stated: list[object] = [parser.get("metadata", "license", fallback=None)]
-    classifiers = parser.get("metadata", "classifiers", fallback=None)
-    return stated, list((classifiers or "").split("\n"))
-
-
-def _table(data: dict[str, object], key: str) -> dict[str, object]:
-    value = data.get(key)
-    return value if isinstance(value, dict) else {}
+def _may_tell(name: str) -> bool:
+    """Tell whether a file's name is that of a licence file or of project metadata."""
+    return name in METADATA_FILES or (_LICENCE_FILE.fullmatch(name) is not None and _NOT_A_TEXT.search(name) is None)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
 from miners.changes import display_path
+from miners.licences import Licence
 from miners.marks import is_test
 from miners.methods import MethodSpan, dedent
 from miners.novelty import Classified
@@ -30,7 +31,7 @@ class MethodRows:
         start = self.source.raw_offset(span.start_byte)
         return make_row_id(self.commit.repo, self.commit.commit_id, self.path, span.fun_name, start)
 
-    def method(self, item: Classified, licence: str | None) -> Method:
+    def method(self, item: Classified, licence: Licence) -> Method:
         """Return a method's row; raise DataError `dedent_failed`."""
         span, commit = item.span, self.commit
         return Method(
@@ -38,7 +39,8 @@ class MethodRows:
             repo=commit.repo,
             repo_id=self.record.repo_id,
             url=self._url(span),
-            license=licence,
+            license=licence.expression,
+            license_matches=licence.matches,
             commit_id=commit.commit_id,
             parent_id=commit.parent_ids[0] if commit.parent_ids else None,
             author_date=commit.author_date,

@@ -13,7 +13,7 @@ from miners.clone import Clone
 from miners.commits import CommitHeader, read_commit, select, walk, well_formed
 from miners.diffs import DiffRequest, file_diff
 from miners.git_process import ObjectReader
-from miners.licences import LicenceDetector, header_licence
+from miners.licences import LicenceDetector
 from miners.marks import is_generated, is_vendored
 from miners.method_rows import MethodRows
 from miners.methods import MethodSpan
@@ -294,7 +294,7 @@ class _Miner:
         """Add a row for every classified method; what cannot become one is excluded."""
         out = self.outcome
         if found:
-            licence = header_licence(rows.source.utf8) or self._licences.at_commit(rows.commit.commit_id)
+            licence = self._licences.of_file(rows.commit.commit_id, rows.raw_path, rows.source.utf8)
         for item in found:
             row_id = rows.row_id(item.span)
             try:

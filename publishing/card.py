@@ -32,7 +32,7 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
         overlap_section(facts),
         funnel_section(manifest),
         repositories_section(facts, manifest),
-        licenses_section(facts),
+        licenses_section(facts, manifest),
         _provenance(manifest),
         _citation(facts, manifest),
     ]

@@ -106,13 +106,17 @@ def repositories_section(facts: ReleaseFacts, manifest: Manifest) -> str:
     return "## Repositories\n\n" + table([*head, "share"], rows)
 
 
-def licenses_section(facts: ReleaseFacts) -> str:
-    """Return the rows of each licence."""
+def licenses_section(facts: ReleaseFacts, manifest: Manifest) -> str:
+    """Return the rows of each licence and which licences were let through."""
+    config = manifest.config["licences"]
+    allowed = "every licence" if config["allow"] == ["*"] else ", ".join(map(code, config["allow"]))
+    unknown = "code without a known licence, too" if config["unknown"] == "keep" else "no code without a known licence"
     rows = [[plain(name), f"{count:,}"] for name, count in facts.by_license.items()]
     return (
         "## Licences\n\nColumn `license` has the SPDX expression that a program recognised at the row's commit: that "
-        "of the file's own header, else that of the texts and metadata in the repository's root; null when unknown. "
-        "The code stays under its licence.\n\n" + table(["licence", "rows"], rows)
+        "of the file's own header, else that of the licence texts and project metadata in the nearest folder that has "
+        "any, from the file's own up to the root; null when unknown. `license_matches` has everything that was found. "
+        f"Let through: {allowed}; {unknown}. The code stays under its licence.\n\n" + table(["licence", "rows"], rows)
     )
 
 

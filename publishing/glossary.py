@@ -17,7 +17,7 @@ STAGES = {
     "class",
     "index": "a version of a file in the tree of a parent that is no row of `commits`, read to find what is `moved` or "
     "`renamed`; one that cannot be read can let old code pass as `added`",
-    "features": "a method; it goes on as a data point when its novelty class is wanted",
+    "features": "a method; it goes on as a data point when its novelty class is wanted and its licence allowed",
     "dedup_exact": "a data point, those of all repositories together",
     "dedup_near": "a data point that equals no earlier one",
     _ANY_TESTBED: "a data point that `dedup_near` let through, looked at for the testbed of that name",
@@ -84,6 +84,8 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         **{f"novelty_{name}": text for name, text in _NOVELTY.items()},
         "code_not_utf8": "the code has no UTF-8 form",
         "code_too_long": "longer than the configured limit",
+        "license_not_allowed": "the licence that the detail names is not in the configured list or forbids some use",
+        "license_unknown": "no known licence, and the configuration asks for one; the detail has what was found",
         "no_definition": "the code is not one function definition on its own",
     },
     ("dedup_exact", "dedup_near"): {

@@ -111,8 +111,10 @@ def _texts(facts: ReleaseFacts) -> list[str]:
 
 def _rights(facts: ReleaseFacts) -> list[str]:
     return [
-        "Licences are recognised by program, from the file's own header or from the repository's root at the commit; "
-        "licence files in sub-folders are not looked at yet. Check before you redistribute.",
+        "Licences are recognised by program: texts and notices of some forty licences, SPDX tags, project metadata. "
+        "What is stated elsewhere (a README, `REUSE.toml`, the authors' own words) is not seen, several texts in one "
+        "folder are taken to hold together, and a GPL text alone does not tell whether later versions may be chosen. "
+        "Compare `license` with `license_matches`, and check before you redistribute.",
         "Commit messages stand as they were written, names and e-mail addresses in trailers such as `Co-authored-by:` "
         f"included: {_rows(facts.shares.has_email, facts)} have a message with an address.",
     ]

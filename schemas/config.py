@@ -9,8 +9,11 @@ import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, date, datetime, time
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar, Union, get_args, get_origin, get_type_hints
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from schemas.errors import ConfigError
 from schemas.records import Novelty
@@ -29,6 +32,13 @@ TESTBEDS = (
     "commit_gen",
     "summarization_gen",
 )
+
+
+class UnknownLicence(StrEnum):
+    """What becomes of code whose licence is not known."""
+
+    KEEP = "keep"
+    EXCLUDE = "exclude"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,19 @@ class FeaturesConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LicencesConfig:
+    """Which licences go on (`[licences]`)."""
+
+    allow: tuple[str, ...] = (
+        "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "EPL-1.0", "EPL-2.0", "MIT", "MPL-2.0", "Unlicense",
+    )  # fmt: skip
+    """SPDX ids of licences that methods may be under; `["*"]` lets every licence through. The default is MERA's list
+    for UnitTests: 11 names of 9 licences, MPL-2.0 and the Unlicense are named twice (docs/adr/0005)."""
+    unknown: UnknownLicence = UnknownLicence.KEEP
+    """Whether methods without a known licence go on: `keep` or `exclude`."""
+
+
+@dataclass(frozen=True, slots=True)
 class DedupConfig:
     """Removal of duplicates (`[dedup]`)."""
 
@@ -145,6 +168,8 @@ class Config:
     """Limits and marks of the miner."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     """Which methods become data points."""
+    licences: LicencesConfig = field(default_factory=LicencesConfig)
+    """Which licences go on."""
     dedup: DedupConfig = field(default_factory=DedupConfig)
     """Removal of duplicates."""
     testbeds: TestbedsConfig = field(default_factory=TestbedsConfig)
@@ -221,8 +246,8 @@ def _value(annotation: object, value: object, where: str) -> object:
         return _read(annotation, value, where)
     if annotation is datetime:
         return _moment(value, where)
-    if annotation is Novelty:
-        return _novelty(value, where)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return _choice(annotation, value, where)
     if annotation is float and type(value) is int:
         return float(value)
     if isinstance(annotation, type) and type(value) is annotation:
@@ -231,11 +256,11 @@ def _value(annotation: object, value: object, where: str) -> object:
     raise ConfigError(f"{where} must be of type {name}, not {value!r}")
 
 
-def _novelty(value: object, where: str) -> Novelty:
+def _choice(choices: type[StrEnum], value: object, where: str) -> StrEnum:
     try:
-        return Novelty(str(value))
+        return choices(str(value))
     except ValueError:
-        raise ConfigError(f"{where} must be one of {', '.join(Novelty)}, not {value!r}") from None
+        raise ConfigError(f"{where} must be one of {', '.join(choices)}, not {value!r}") from None
 
 
 def _moment(value: object, where: str) -> datetime:
@@ -264,6 +289,7 @@ def _check(config: Config) -> None:
     if config.window.until is not None and config.window.until <= config.window.since:
         raise ConfigError("window.until must be later than window.since")
     _check_limits(config)
+    _check_licences(config.licences)
     if not 0.0 < config.dedup.threshold <= 1.0:
         raise ConfigError("dedup.threshold must be above 0 and at most 1")
     unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
@@ -292,9 +318,29 @@ def _check_limits(config: Config) -> None:
     ):
         if value < 1:
             raise ConfigError(f"{name} must be at least 1")
-    for listed, values in (("testbeds.names", config.testbeds.names), ("features.novelty", config.features.novelty)):
+    for listed, values in (
+        ("testbeds.names", config.testbeds.names),
+        ("features.novelty", config.features.novelty),
+        ("licences.allow", config.licences.allow),
+    ):
         if not values or len(set(values)) != len(values):
             raise ConfigError(f"{listed} must name at least one and none twice")
+
+
+def _check_licences(licences: LicencesConfig) -> None:
+    """Refuse names that no licence expression could have."""
+    if licences.allow == ("*",):
+        return
+    for name in licences.allow:
+        try:
+            spelling = canonicalize_license_expression(name)
+        except InvalidLicenseExpression:
+            spelling = None
+        if spelling != name or re.search(r" (?:AND|OR) |[()]|LicenseRef-", name):
+            known = f"did you mean {spelling!r}?" if spelling and spelling != name else "as 'MIT', or ['*'] for all"
+            raise ConfigError(
+                f"licences.allow must list single SPDX ids (https://spdx.org/licenses/), {known}: {name!r}"
+            )
 
 
 def _check_source(source: SourceConfig, where: str) -> None:

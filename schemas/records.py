@@ -141,7 +141,9 @@ class Method:
     url: str | None
     """Permalink to the lines at the commit, null when the repository has no web address."""
     license: str | None
-    """SPDX expression at the commit, null when unknown."""
+    """SPDX expression of the file at the commit, null when unknown."""
+    license_matches: tuple[str, ...]
+    """Every licence found, as `where: SPDX id` (`LICENSE: MIT`): the header, then the file's folder and those above."""
     commit_id: str
     """The commit that brought this version of the method."""
     parent_id: str | None
@@ -200,7 +202,9 @@ class DataPoint:
     url: str | None
     """Permalink to the lines at the commit, null when the repository has no web address."""
     license: str | None
-    """SPDX expression at the commit, null when unknown."""
+    """SPDX expression of the file at the commit, null when unknown."""
+    license_matches: tuple[str, ...]
+    """Every licence found, as `where: SPDX id` (`LICENSE: MIT`): the header, then the file's folder and those above."""
     commit_id: str
     """The commit that brought the method."""
     parent_id: str | None

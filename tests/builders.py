@@ -217,6 +217,7 @@ def make_method(**overrides: Any) -> Method:  # noqa: ANN401 - each value has it
         "repo_id": None,
         "url": None,
         "license": "MIT",
+        "license_matches": ("LICENSE: MIT",),
         "commit_id": "a" * SHA1_HEX,
         "parent_id": "b" * SHA1_HEX,
         "author_date": datetime(2024, 3, 1, 12, tzinfo=UTC),

@@ -230,6 +230,9 @@ def test_status_tells_what_a_changed_configuration_would_redo(world: tuple[Path,
     up, redo, never = {"up to date"}, {"would be redone"}, {"not done yet"}
     assert states("[testbeds]\nsize = 7\n") == {"mine": up, "features": up, "dedup": up, "testbeds": redo}
     assert states("[dedup]\nthreshold = 0.8\n") == {"mine": up, "features": up, "dedup": redo, "testbeds": redo}
+    assert states("[licences]\nunknown = 'exclude'\n") == {
+        "mine": up, "features": redo, "dedup": redo, "testbeds": redo,
+    }  # fmt: skip
     assert states("[mining]\nmax_file_bytes = 9\n") == dict.fromkeys(("mine", "features", "dedup", "testbeds"), redo)
     locations.append(str(RepoBuilder(tmp_path / "acme" / "delta.git").path))
     assert states("") == {"mine": up | never, "features": up | never, "dedup": redo, "testbeds": redo}

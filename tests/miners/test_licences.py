@@ -2,20 +2,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from identify.vendor.licenses import LICENSES
 
 from miners.git_process import ObjectReader
-from miners.licences import LicenceDetector, canonical, header_licence, recognise
-from tests.builders import FileChange, RepoBuilder, symlink
+from miners.licences import Licence, LicenceDetector
+from tests.builders import FileChange, RepoBuilder, git, symlink
+from tests.miners.test_licence_texts import APACHE, BSD3, CHOICE_OF_CLOSED, GNU_NOTICE, GPL3, MIT, TEXTS
 
-TEXTS = dict(LICENSES)
-MIT, BSD3, APACHE, GPL3 = (TEXTS[spdx] for spdx in ("MIT", "BSD-3-Clause", "Apache-2.0", "GPL-3.0"))
-APACHE_NOTICE = """Copyright 2014-2019 Ada
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at http://www.apache.org/licenses/LICENSE-2.0
-"""
+ISC, LGPL3, CC_BY, CC0 = (TEXTS[spdx] for spdx in ("ISC", "LGPL-3.0", "CC-BY-4.0", "CC0-1.0"))
+MIT_TAG = b"# SPDX-License-Identifier: MIT\n"
+Files = dict[str, str | bytes]
 
 
 @pytest.fixture
@@ -29,204 +24,316 @@ def reader(repo: RepoBuilder) -> Iterator[ObjectReader]:
         yield objects
 
 
-def rewrapped(text: str, width: int) -> str:
-    """Return the text with its lines broken elsewhere."""
-    lines, line = [], ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return "\n".join([*lines, line])
+def commit(repo: RepoBuilder, files: Files) -> str:
+    return repo.commit({name: data.encode() if isinstance(data, str) else data for name, data in files.items()})
 
 
-class TestTexts:
-    @pytest.mark.parametrize("spdx", sorted(TEXTS))
-    def test_every_known_text_is_itself(self, spdx: str) -> None:
-        assert recognise(TEXTS[spdx]) == (spdx,)
-
-    @pytest.mark.parametrize(
-        "spdx", ["MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Apache-2.0", "GPL-3.0", "LGPL-2.1"]
-    )
-    @pytest.mark.parametrize("width", [40, 72, 10_000])
-    def test_line_breaks_do_not_matter(self, spdx: str, width: int) -> None:
-        body = (
-            TEXTS[spdx].split("\n\n", 2)[2] if spdx in ("MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC") else TEXTS[spdx]
-        )
-        assert recognise(rewrapped(body, width)) == (spdx,)
-
-    @pytest.mark.parametrize(
-        ("text", "found"),
-        [
-            ("", ()),
-            ("Public Domain.\n", ()),
-            ("All rights reserved.", ()),
-            ("Ask me.\n" * 400, ()),
-            (MIT.replace("MIT License", "The MIT License (MIT)\n\nCopyright (c) 2018 Ada, Bob and Carl"), ("MIT",)),
-            (MIT[MIT.index("Permission") :], ("MIT",)),
-            (APACHE[: APACHE.index("END OF TERMS")] + "END OF TERMS AND CONDITIONS", ("Apache-2.0",)),
-            (APACHE_NOTICE, ("Apache-2.0",)),
-            (BSD3 + "\n\n=====\n\nParts are under another licence:\n\n" + MIT, ("BSD-3-Clause", "MIT")),
-            ("Preface. " * 100 + MIT, ("MIT",)),
-            (MIT.replace("The above copyright notice", "THE SOFTWARE SHALL BE USED FOR GOOD, NOT EVIL. " * 2), ()),
-            ("Commons Clause License Condition v1.0\n\n" + APACHE, ()),
-            ("Server Side Public License\n\n" + TEXTS["AGPL-3.0"], ()),
-        ],
-    )
-    def test_other_forms(self, text: str, found: tuple[str, ...]) -> None:
-        assert recognise(text) == found
-
-    def test_gpl_is_not_affero_although_it_names_it(self) -> None:
-        assert "Affero" in GPL3
-        assert recognise(GPL3) == ("GPL-3.0",)
-        assert recognise("A library.\n\n" + GPL3) == ("GPL-3.0",)
+def pyproject(licence: str) -> str:
+    return f'[project]\nlicense = "{licence}"\n'
 
 
-class TestAtCommit:
+class TestNames:
     @pytest.mark.parametrize(
         "name",
         ["LICENSE", "LICENCE", "license", "LICENSE.txt", "LICENSE.md", "License.rst", "COPYING", "COPYING.LESSER",
-         "UNLICENSE", "LICENSE-MIT", "LICENSE.MIT", "licenses.txt"],
+         "UNLICENSE", "LICENSE-MIT", "LICENSE.MIT", "licenses.txt", "MIT-LICENSE", "mit-license.txt", "COPYRIGHT",
+         "lgpl.txt", "GPL-3.0.md", "agpl"],
     )  # fmt: skip
     def test_names_of_licence_files(self, repo: RepoBuilder, reader: ObjectReader, name: str) -> None:
-        commit = repo.commit({name: MIT.encode()})
-        assert LicenceDetector(reader).at_commit(commit) == "MIT"
+        found = LicenceDetector(reader).of_file(commit(repo, {name: MIT}), b"a.py", b"")
+        assert found == Licence("MIT", (f"{name}: MIT",))
 
     @pytest.mark.parametrize(
         "name",
         ["license.py", "LICENSE-THIRD-PARTY", "LICENSE-3RD-PARTY.txt", "licenses.json", "licensing.md", "README.md",
-         "docs/LICENSE", "vendor/LICENSE", "my-license"],
+         "docs/LICENSE", "vendor/LICENSE", "my-license", "copyright.py", "copyingfiles.md", "licenses/MIT.txt"],
     )  # fmt: skip
     def test_names_of_other_files(self, repo: RepoBuilder, reader: ObjectReader, name: str) -> None:
-        commit = repo.commit({name: MIT.encode()})
-        assert LicenceDetector(reader).at_commit(commit) is None
+        assert LicenceDetector(reader).of_file(commit(repo, {name: MIT}), b"a.py", b"") == Licence(None, ())
 
+
+class TestOneFolder:
     @pytest.mark.parametrize(
-        ("files", "expression"),
+        ("files", "expression", "matches"),
         [
-            ({"a.py": b""}, None),
-            ({"LICENSE": b"Public Domain.\n"}, None),
-            ({"LICENSE-APACHE": APACHE.encode(), "LICENSE-MIT": MIT.encode()}, "Apache-2.0 AND MIT"),
-            ({"LICENSE": MIT.encode(), "COPYING": b"see the web site"}, "MIT"),
-            ({"LICENSES/MIT.txt": MIT.encode(), "LICENSES/CC0-1.0.txt": b"short"}, "CC0-1.0 AND MIT"),
-            ({"LICENSES/Odd-1.0.txt": b"short"}, None),
-            ({"LICENSE": symlink("../LICENSE")}, None),
-            ({"LICENSE/readme.txt": MIT.encode()}, None),
-            ({"LICENSE": MIT.replace("(c)", "©").encode("latin-1")}, "MIT"),
-            ({"LICENSE": b"\xef\xbb\xbf" + MIT.encode()}, "MIT"),
-            ({"pyproject.toml": b'[project]\nlicense = "mit OR apache-2.0"\n'}, "MIT OR Apache-2.0"),
-            ({"pyproject.toml": b'[project]\nlicense = {text = "BSD-3-Clause"}\n'}, "BSD-3-Clause"),
-            ({"pyproject.toml": b'[project]\nlicense = {text = "Do what you like"}\n'}, None),
-            ({"pyproject.toml": b'[project]\nlicense = {file = "COPYRIGHT"}\n'}, None),
-            ({"pyproject.toml": b'[tool.poetry]\nlicense = "ISC"\n'}, "ISC"),
-            ({"pyproject.toml": b'[project]\nclassifiers = ["License :: OSI Approved :: MIT License"]\n'}, "MIT"),
-            ({"pyproject.toml": b'[project]\nclassifiers = ["License :: OSI Approved :: BSD License"]\n'}, None),
+            ({"a.py": ""}, None, ()),
+            ({"LICENSE": "Public Domain.\n"}, None, ("LICENSE: NOASSERTION",)),
+            ({"LICENSE": ""}, None, ("LICENSE: NOASSERTION",)),
+            ({"LICENSE": "x" * 1_000_001}, None, ("LICENSE: NOASSERTION",)),
             (
-                {"pyproject.toml": b'[project]\nclassifiers = ["License :: OSI Approved :: MIT License", '
-                 b'"License :: OSI Approved :: ISC License (ISCL)"]\n'},
-                None,
+                {"LICENSE-MIT": MIT, "LICENSE-APACHE": APACHE},
+                "Apache-2.0 AND MIT",
+                ("LICENSE-APACHE: Apache-2.0", "LICENSE-MIT: MIT"),
             ),
-            ({"pyproject.toml": b"not [ toml"}, None),
-            ({"pyproject.toml": b"project = 3\ntool = []\n"}, None),
-            ({"pyproject.toml": b"[project]\nclassifiers = 3\nlicense = 4\n"}, None),
-            ({"setup.cfg": b"[metadata]\nlicense = Apache-2.0\n"}, "Apache-2.0"),
+            ({"LICENSE": MIT, "COPYING": "see the web site"}, "MIT", ("COPYING: NOASSERTION", "LICENSE: MIT")),
+            ({"LICENSE": BSD3 + "\n\n" + MIT}, "BSD-3-Clause AND MIT", ("LICENSE: BSD-3-Clause", "LICENSE: MIT")),
+            ({"LICENSE": MIT.replace("(c)", "©").encode("latin-1")}, "MIT", ("LICENSE: MIT",)),
+            ({"LICENSE": b"\xef\xbb\xbf" + MIT.encode()}, "MIT", ("LICENSE: MIT",)),
+            ({"LICENSE": MIT.encode("utf-16")}, "MIT", ("LICENSE: MIT",)),
+            ({"LICENSE": GPL3}, "GPL-3.0", ("LICENSE: GPL-3.0",)),
             (
-                {"setup.cfg": b"[metadata]\nlicense = Apache\nclassifiers =\n    Topic :: X\n"
-                 b"    License :: OSI Approved :: Apache Software License\n"},
-                "Apache-2.0",
-            ),
-            ({"setup.cfg": b"no section\n"}, None),
-            ({"setup.cfg": b"[metadata]\nversion = %(x)s\nlicense = MIT\n"}, "MIT"),
-            ({"LICENSE": MIT.encode(), "pyproject.toml": b'[project]\nlicense = "ISC"\n'}, "MIT"),
-            (
-                {"LICENSE": GPL3.encode(), "pyproject.toml": b'[project]\nlicense = "GPL-3.0-or-later"\n'},
+                {"LICENSE": GNU_NOTICE.format(kind="", version="3"), "COPYING": GPL3},
                 "GPL-3.0-or-later",
+                ("COPYING: GPL-3.0", "LICENSE: GPL-3.0-or-later"),
             ),
-            ({"LICENSE": GPL3.encode()}, "GPL-3.0"),
             (
-                {"LICENSE-APACHE": APACHE.encode(), "LICENSE-MIT": MIT.encode(),
-                 "pyproject.toml": b'[project]\nlicense = "MIT OR Apache-2.0"\n'},
-                "MIT OR Apache-2.0",
+                {"COPYING": GPL3, "COPYING.LESSER": LGPL3},
+                "LGPL-3.0",
+                ("COPYING: GPL-3.0", "COPYING.LESSER: LGPL-3.0"),
             ),
+            ({"LICENSE": LGPL3, "COPYING": GPL3}, "GPL-3.0 AND LGPL-3.0", ("COPYING: GPL-3.0", "LICENSE: LGPL-3.0")),
+            (
+                {"LICENSE": "Commons Clause\n\n" + APACHE, "setup.cfg": "[metadata]\nlicense = Apache-2.0\n"},
+                None,
+                ("LICENSE: Apache-2.0", "LICENSE: LicenseRef-Commons-Clause", "setup.cfg: Apache-2.0"),
+            ),
+            ({"LICENSE": CC_BY}, "CC-BY-4.0", ("LICENSE: CC-BY-4.0",)),
         ],
     )  # fmt: skip
-    def test_what_the_files_say(
-        self, repo: RepoBuilder, reader: ObjectReader, files: dict[str, FileChange], expression: str | None
+    def test_texts(
+        self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
-        commit = repo.commit(dict(files.items()))
-        assert LicenceDetector(reader).at_commit(commit) == expression
+        found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"x = 1\n")
+        assert found == Licence(expression, matches)
 
-    def test_each_commit_has_the_licence_of_its_time(self, repo: RepoBuilder, reader: ObjectReader) -> None:
-        commits = [
-            repo.commit({"a.py": b"1"}),
-            repo.commit({"LICENSE": BSD3.encode()}),
-            repo.commit({"a.py": b"2"}),
-            repo.commit({"LICENSE": b"Redis Source Available License 2.0, our own terms"}),
-            repo.commit({"LICENSE": MIT.encode()}),
-        ]
+    @pytest.mark.parametrize(
+        ("files", "expression", "matches"),
+        [
+            ({"pyproject.toml": pyproject("MIT OR ISC")}, "MIT OR ISC", ("pyproject.toml: MIT OR ISC",)),
+            ({"pyproject.toml": pyproject("BSD")}, None, ("pyproject.toml: NOASSERTION",)),
+            ({"pyproject.toml": pyproject("LicenseRef-Own")}, None, ("pyproject.toml: LicenseRef-Own",)),
+            ({"setup.py": "setup(license='MIT')\n"}, "MIT", ("setup.py: MIT",)),
+            (
+                {"pyproject.toml": pyproject("BSD"), "setup.cfg": "[metadata]\nlicense = ISC\n"},
+                "ISC",
+                ("pyproject.toml: NOASSERTION", "setup.cfg: ISC"),
+            ),
+            (
+                {"LICENSE": "see the metadata", "pyproject.toml": pyproject("MIT")},
+                "MIT",
+                ("LICENSE: NOASSERTION", "pyproject.toml: MIT"),
+            ),
+            ({"LICENSE": MIT, "pyproject.toml": pyproject("ISC")}, "MIT", ("LICENSE: MIT", "pyproject.toml: ISC")),
+            (
+                {"LICENSE": GPL3, "pyproject.toml": pyproject("GPL-3.0-or-later")},
+                "GPL-3.0-or-later",
+                ("LICENSE: GPL-3.0", "pyproject.toml: GPL-3.0-or-later"),
+            ),
+            (
+                {"LICENSE": GPL3, "pyproject.toml": pyproject("MIT"), "setup.py": "setup(license='GPLv3+')"},
+                "GPL-3.0-or-later",
+                ("LICENSE: GPL-3.0", "pyproject.toml: MIT", "setup.py: GPL-3.0-or-later"),
+            ),
+            (
+                {"LICENSE-APACHE": APACHE, "LICENSE-MIT": MIT, "pyproject.toml": pyproject("MIT OR Apache-2.0")},
+                "MIT OR Apache-2.0",
+                ("LICENSE-APACHE: Apache-2.0", "LICENSE-MIT: MIT", "pyproject.toml: MIT OR Apache-2.0"),
+            ),
+            (
+                {"LICENSE": APACHE, "pyproject.toml": pyproject("MIT OR Apache-2.0")},
+                "MIT OR Apache-2.0",
+                ("LICENSE: Apache-2.0", "pyproject.toml: MIT OR Apache-2.0"),
+            ),
+            (
+                {"LICENSE": APACHE, "pyproject.toml": pyproject("MIT AND Apache-2.0")},
+                "Apache-2.0",
+                ("LICENSE: Apache-2.0", "pyproject.toml: MIT AND Apache-2.0"),
+            ),
+            (
+                {"LICENSE": MIT, "LICENSE-DOCS": CC_BY, "pyproject.toml": pyproject("MIT")},
+                "MIT",
+                ("LICENSE: MIT", "LICENSE-DOCS: CC-BY-4.0", "pyproject.toml: MIT"),
+            ),
+            (
+                {"LICENSE": MIT, "LICENSE-DOCS": CC_BY},
+                "CC-BY-4.0 AND MIT",
+                ("LICENSE: MIT", "LICENSE-DOCS: CC-BY-4.0"),
+            ),
+        ],
+    )
+    def test_metadata(
+        self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
+    ) -> None:
+        found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"")
+        assert found == Licence(expression, matches)
+
+    @pytest.mark.parametrize(
+        ("files", "expression", "matches"),
+        [
+            (
+                {"LICENSES/MIT.txt": MIT, "LICENSES/CC0-1.0.txt": "short"},
+                "CC0-1.0 AND MIT",
+                ("LICENSES/CC0-1.0.txt: CC0-1.0", "LICENSES/MIT.txt: MIT"),
+            ),
+            (
+                {"LICENSES/MIT.txt": MIT, "LICENSES/LicenseRef-Own.txt": "mine"},
+                None,
+                ("LICENSES/LicenseRef-Own.txt: LicenseRef-Own", "LICENSES/MIT.txt: MIT"),
+            ),
+            (
+                {"LICENSE": BSD3, "LICENSES/MUSL_LICENSE": MIT, "LICENSES/Odd-1.0.txt": "short"},
+                "BSD-3-Clause",
+                ("LICENSE: BSD-3-Clause", "LICENSES/MUSL_LICENSE: MIT", "LICENSES/Odd-1.0.txt: NOASSERTION"),
+            ),
+        ],
+    )
+    def test_the_folder_of_the_reuse_convention(
+        self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
+    ) -> None:
+        found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"")
+        assert found == Licence(expression, matches)
+
+    @pytest.mark.parametrize("change", [{"LICENSE": symlink("../LICENSE")}, {"LICENSE/readme.txt": MIT.encode()}])
+    def test_links_and_folders_are_no_texts(
+        self, repo: RepoBuilder, reader: ObjectReader, change: dict[str, FileChange]
+    ) -> None:
+        assert LicenceDetector(reader).of_file(repo.commit(change), b"a.py", b"") == Licence(None, ())
+
+
+class TestFolders:
+    @pytest.mark.parametrize(
+        ("files", "path", "expression", "matches"),
+        [
+            ({"LICENSE": MIT, "a/b/c.py": ""}, b"a/b/c.py", "MIT", ("LICENSE: MIT",)),
+            (
+                {"LICENSE": MIT, "a/LICENSE": ISC, "a/b/c.py": ""},
+                b"a/b/c.py",
+                "ISC",
+                ("a/LICENSE: ISC", "LICENSE: MIT"),
+            ),
+            ({"LICENSE": MIT, "a/LICENSE": ISC, "b/c.py": ""}, b"b/c.py", "MIT", ("LICENSE: MIT",)),
+            (
+                {"LICENSE": GPL3, "packages/core/pyproject.toml": pyproject("MIT"), "packages/core/src/c.py": ""},
+                b"packages/core/src/c.py",
+                "MIT",
+                ("packages/core/pyproject.toml: MIT", "LICENSE: GPL-3.0"),
+            ),
+            (
+                {"LICENSE": MIT, "a/pyproject.toml": pyproject("BSD"), "a/c.py": ""},
+                b"a/c.py",
+                "MIT",
+                ("a/pyproject.toml: NOASSERTION", "LICENSE: MIT"),
+            ),
+            (
+                {"LICENSE": MIT, "a/pyproject.toml": "[project]\n", "a/c.py": ""},
+                b"a/c.py",
+                "MIT",
+                ("LICENSE: MIT",),
+            ),
+            (
+                {"LICENSE": MIT, "a/pyproject.toml": pyproject("Proprietary"), "a/c.py": ""},
+                b"a/c.py",
+                None,
+                ("a/pyproject.toml: LicenseRef-Proprietary", "LICENSE: MIT"),
+            ),
+            (
+                {"LICENSE": MIT, "a/LICENSE": "our own terms", "a/c.py": ""},
+                b"a/c.py",
+                None,
+                ("a/LICENSE: NOASSERTION", "LICENSE: MIT"),
+            ),
+            (
+                {"LICENSE": MIT, "a/LICENSES/ISC.txt": ISC, "a/c.py": ""},
+                b"a/c.py",
+                "ISC",
+                ("a/LICENSES/ISC.txt: ISC", "LICENSE: MIT"),
+            ),
+            ({"LICENSE": MIT, "a/licenses/ISC.txt": ISC, "a/c.py": ""}, b"a/c.py", "MIT", ("LICENSE: MIT",)),
+            ({"LICENSE": MIT}, b"gone/c.py", "MIT", ("LICENSE: MIT",)),
+        ],
+    )
+    def test_the_nearest_licence_governs(
+        self,
+        repo: RepoBuilder,
+        reader: ObjectReader,
+        files: Files,
+        path: bytes,
+        expression: str | None,
+        matches: tuple[str, ...],
+    ) -> None:
+        found = LicenceDetector(reader).of_file(commit(repo, files), path, b"")
+        assert found == Licence(expression, matches)
+
+    def test_equal_folders_at_several_places_keep_their_own_paths(
+        self, repo: RepoBuilder, reader: ObjectReader
+    ) -> None:
+        made = repo.commit({"a/LICENSE": MIT.encode(), b"\xe9/LICENSE": MIT.encode()})
         detector = LicenceDetector(reader)
-        assert [detector.at_commit(commit) for commit in commits] == [
-            None,
-            "BSD-3-Clause",
-            "BSD-3-Clause",
-            None,
-            "MIT",
-        ]
-
-    def test_missing_objects_leave_it_unknown(self, repo: RepoBuilder, reader: ObjectReader) -> None:
-        first = repo.commit({"LICENSE": MIT.encode()})
-        second = repo.commit({"LICENSE": BSD3.encode()})
-        repo.remove(repo.blob_of(first, "LICENSE"))
-        repo.remove(repo.root_tree(second))
-        detector = LicenceDetector(reader)
-        assert [detector.at_commit(first), detector.at_commit(second)] == [None, None]
-
-    def test_sha256_repositories(self, tmp_path: Path) -> None:
-        repo = RepoBuilder(tmp_path / "sha256.git", object_format="sha256")
-        commit = repo.commit({"LICENSE": MIT.encode(), "LICENSES/ISC.txt": TEXTS["ISC"].encode()})
-        with ObjectReader(repo.git_dir) as reader:
-            assert LicenceDetector(reader).at_commit(commit) == "ISC AND MIT"
+        assert detector.of_file(made, b"a/c.py", b"") == Licence("MIT", ("a/LICENSE: MIT",))
+        assert detector.of_file(made, b"\xe9/c.py", b"") == Licence("MIT", (r"\xe9/LICENSE: MIT",))
 
 
 class TestHeaders:
     @pytest.mark.parametrize(
-        ("source", "expression"),
+        ("source", "expression", "matches"),
         [
-            (b"", None),
-            (b"x = 1\n", None),
-            (b"# SPDX-License-Identifier: MIT\n", "MIT"),
-            (b"#!/usr/bin/python\r\n#  SPDX-License-Identifier:apache-2.0  \r\n", "Apache-2.0"),
-            (b'"""A module.\n\nSPDX-License-Identifier: GPL-3.0-or-later\n"""\n', "GPL-3.0-or-later"),
-            (b"# SPDX-License-Identifier: (MIT OR Apache-2.0)\n", "(MIT OR Apache-2.0)"),
-            (b"/* SPDX-License-Identifier: MIT */\n", "MIT"),
-            (b"# SPDX-License-Identifier: MIT OR ISC\n# SPDX-License-Identifier: Zlib\n", "(MIT OR ISC) AND Zlib"),
-            (b"# SPDX-License-Identifier: MIT\n# SPDX-License-Identifier: MIT\n", "MIT"),
-            (b"# SPDX-License-Identifier: LicenseRef-Own\n", "LicenseRef-Own"),
-            (b"# SPDX-License-Identifier: whatever I like\n", None),
-            (b"TAG = 'SPDX-License-Identifier: MIT'\n", None),
-            (b"\n" * 29 + b"# SPDX-License-Identifier: MIT\n", "MIT"),
-            (b"\n" * 30 + b"# SPDX-License-Identifier: MIT\n", None),
-            (b"# \xff\xfe\n# SPDX-License-Identifier: MIT\n", "MIT"),
+            (MIT_TAG, "MIT", ("header: MIT", "LICENSE: GPL-3.0")),
+            (MIT_TAG + b"# SPDX-License-Identifier: 0BSD OR ISC\n", "(0BSD OR ISC) AND MIT",
+             ("header: 0BSD OR ISC", "header: MIT", "LICENSE: GPL-3.0")),
+            (b"# SPDX-License-Identifier: LicenseRef-Own\n", None, ("header: LicenseRef-Own", "LICENSE: GPL-3.0")),
+            (b"# SPDX-License-Identifier: see below\n", None, ("header: NOASSERTION", "LICENSE: GPL-3.0")),
+            (b"x = 1\n", "GPL-3.0", ("LICENSE: GPL-3.0",)),
         ],
-    )
-    def test_headers(self, source: bytes, expression: str | None) -> None:
-        assert header_licence(source) == expression
+    )  # fmt: skip
+    def test_headers_win(
+        self, repo: RepoBuilder, reader: ObjectReader, source: bytes, expression: str | None, matches: tuple[str, ...]
+    ) -> None:
+        found = LicenceDetector(reader).of_file(commit(repo, {"LICENSE": GPL3}), b"a.py", source)
+        assert found == Licence(expression, matches)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("mit", "MIT"),
-        ("apache-2.0 or mit", "Apache-2.0 OR MIT"),
-        ("GPL-2.0-only with classpath-exception-2.0", "GPL-2.0-only WITH Classpath-exception-2.0"),
-        ("BSD", None),
-        ("MIT License", None),
-        ("", None),
-        ("MIT AND", None),
-        ("(MIT", None),
-        ("__import__('os')", None),
-    ],
-)
-def test_canonical(given: str, expected: str | None) -> None:
-    assert canonical(given) == expected
+class TestHistory:
+    def test_each_commit_has_the_licence_of_its_time(self, repo: RepoBuilder, reader: ObjectReader) -> None:
+        commits = [
+            commit(repo, {"a.py": "1"}),
+            commit(repo, {"LICENSE": BSD3}),
+            commit(repo, {"a.py": "2"}),
+            commit(repo, {"LICENSE": CHOICE_OF_CLOSED}),
+            commit(repo, {"LICENSE": "Our own terms."}),
+            commit(repo, {"LICENSE": MIT}),
+        ]
+        detector = LicenceDetector(reader)
+        in_turn = [detector.of_file(made, b"a.py", b"") for made in commits]
+        assert in_turn == [
+            Licence(None, ()),
+            Licence("BSD-3-Clause", ("LICENSE: BSD-3-Clause",)),
+            Licence("BSD-3-Clause", ("LICENSE: BSD-3-Clause",)),
+            Licence(None, ("LICENSE: LicenseRef-RSAL", "LICENSE: SSPL-1.0")),
+            Licence(None, ("LICENSE: NOASSERTION",)),
+            Licence("MIT", ("LICENSE: MIT",)),
+        ]
+        backwards = [detector.of_file(made, b"a.py", b"") for made in reversed(commits)]
+        assert backwards == in_turn[::-1]
+
+    def test_missing_objects_leave_it_unknown(self, repo: RepoBuilder, reader: ObjectReader) -> None:
+        first = commit(repo, {"LICENSE": MIT})
+        second = commit(repo, {"LICENSE": BSD3})
+        repo.remove(repo.blob_of(first, "LICENSE"))
+        repo.remove(repo.root_tree(second))
+        detector = LicenceDetector(reader)
+        assert detector.of_file(first, b"a.py", b"") == Licence(None, ("LICENSE: NOASSERTION",))
+        assert detector.of_file(second, b"a.py", b"") == Licence(None, ())
+        assert detector.of_file(second, b"a.py", MIT_TAG) == Licence("MIT", ("header: MIT",))
+
+    def test_a_missing_folder_leaves_it_unknown(self, repo: RepoBuilder, reader: ObjectReader) -> None:
+        made = commit(repo, {"LICENSE": MIT, "a/LICENSE": ISC, "b/c.py": ""})
+        repo.remove(git(repo.git_dir, "rev-parse", f"{made}:a").decode().strip())
+        detector = LicenceDetector(reader)
+        assert detector.of_file(made, b"a/c.py", b"") == Licence(None, ("LICENSE: MIT",))
+        assert detector.of_file(made, b"b/c.py", b"") == Licence("MIT", ("LICENSE: MIT",))
+
+    def test_sha256_repositories(self, tmp_path: Path) -> None:
+        repo = RepoBuilder(tmp_path / "sha256.git", object_format="sha256")
+        made = commit(repo, {"LICENSE": MIT, "a/LICENSES/ISC.txt": ISC, "a/c.py": ""})
+        with ObjectReader(repo.git_dir) as reader:
+            found = LicenceDetector(reader).of_file(made, b"a/c.py", b"")
+        assert found == Licence("ISC", ("a/LICENSES/ISC.txt: ISC", "LICENSE: MIT"))
+
+    def test_forgotten_folders_are_read_again(
+        self, repo: RepoBuilder, reader: ObjectReader, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("miners.licences._MAX_FOLDERS", 1)
+        made = commit(repo, {"LICENSE": MIT, "a/LICENSE": ISC, "b/LICENSE": CC0})
+        detector = LicenceDetector(reader)
+        found = [detector.of_file(made, path, b"").expression for path in (b"a/x.py", b"b/x.py", b"a/x.py", b"x.py")]
+        assert found == ["ISC", "CC0-1.0", "ISC", "MIT"]

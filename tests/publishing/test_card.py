@@ -16,7 +16,7 @@ from publishing.header import check_card, features, header, read_header
 from publishing.manifest import make_manifest
 from publishing.release import write_release
 from schemas.arrow import schema_of, to_table
-from schemas.config import TESTBEDS
+from schemas.config import TESTBEDS, LicencesConfig, UnknownLicence
 from schemas.errors import PipelineError
 from schemas.records import CommitRecord, DataPoint, Exclusion, RepositoryRecord, StageReport
 from tests.builders import make_point
@@ -318,6 +318,23 @@ def test_licences_are_counted_with_the_unknown(folder: Path) -> None:
         "| BSD-3-Clause | 1 |",
         "| unknown | 1 |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("licences", "line"),
+    [
+        (
+            LicencesConfig(),
+            "Let through: `0BSD`, `Apache-2.0`, `BSD-2-Clause`, `BSD-3-Clause`, `EPL-1.0`, `EPL-2.0`, `MIT`, "
+            "`MPL-2.0`, `Unlicense`; code without a known licence, too. The code stays under its licence.",
+        ),
+        (LicencesConfig(("*",)), "Let through: every licence; code without a known licence, too. The code"),
+        (LicencesConfig(("MIT",), UnknownLicence.EXCLUDE), "Let through: `MIT`; no code without a known licence. The"),
+    ],
+)
+def test_the_licences_that_were_let_through_are_named(tmp_path: Path, licences: LicencesConfig, line: str) -> None:
+    config = replace(make_inputs().config, licences=licences)
+    assert line in section(card_of(tmp_path, points(), config=config), "Licences")
 
 
 def test_repositories_have_heads_and_rows(folder: Path) -> None:

@@ -71,7 +71,7 @@ def test_what_newness_does_not_show_is_said(tmp_path: Path) -> None:
         "code ported or copied from other projects, books or answers, and code that a model wrote, is not recognised",
         "`diff` of `commit_gen` holds the code. In the direction from message to code it is the answer",
         "methods come without their class, imports and the rest of their file",
-        "licence files in sub-folders are not looked at yet",
+        "a GPL text alone does not tell whether later versions may be chosen",
         "is decided by English patterns",
         "Duplicates are chained",
         "below 0.7 to its keeper; its detail then names the partner to which it is not (`via=`)",

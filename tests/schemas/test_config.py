@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from schemas.config import Config, MiningConfig, SourceConfig, WindowConfig, digest_of, load_config
+from schemas.config import (
+    Config,
+    LicencesConfig,
+    MiningConfig,
+    SourceConfig,
+    UnknownLicence,
+    WindowConfig,
+    digest_of,
+    load_config,
+)
 from schemas.errors import ConfigError
 from schemas.records import Novelty
 
@@ -41,6 +50,9 @@ def test_every_section_is_read(tmp_path: Path) -> None:
 max_file_bytes = 10
 [features]
 novelty = ["added", "modified"]
+[licences]
+allow = ["ISC", "GPL-2.0-only WITH Classpath-exception-2.0"]
+unknown = "exclude"
 [dedup]
 threshold = 1
 [testbeds]
@@ -53,6 +65,9 @@ version = "1.2"
     )
     assert config.mining.max_file_bytes == 10
     assert config.features.novelty == (Novelty.ADDED, Novelty.MODIFIED)
+    assert config.licences == LicencesConfig(
+        ("ISC", "GPL-2.0-only WITH Classpath-exception-2.0"), UnknownLicence.EXCLUDE
+    )
     assert config.dedup.threshold == 1.0
     assert (config.testbeds.names, config.testbeds.size) == (("raw_data",), 5)
     assert config.release.version == "1.2"
@@ -91,6 +106,14 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
         ("[testbeds]\nnames = []\n", r"testbeds.names must name at least one and none twice"),
         ("[testbeds]\nnames = ['raw_data', 'raw_data']\n", r"testbeds.names must name at least one and none twice"),
         ("[features]\nnovelty = []\n", r"features.novelty must name at least one"),
+        ("[licences]\nallow = []\n", r"licences.allow must name at least one and none twice"),
+        ("[licences]\nallow = ['MIT', 'MIT']\n", r"licences.allow must name at least one and none twice"),
+        ("[licences]\nallow = ['mit']\n", r"single SPDX ids .*did you mean 'MIT'\?: 'mit'"),
+        ("[licences]\nallow = ['BSD']\n", r"single SPDX ids \(https://spdx.org/licenses/\), .* or \['\*'\].*: 'BSD'"),
+        ("[licences]\nallow = ['MIT OR ISC']\n", r"single SPDX ids .*: 'MIT OR ISC'"),
+        ("[licences]\nallow = ['MIT', '*']\n", r"single SPDX ids .*: '\*'"),
+        ("[licences]\nallow = ['LicenseRef-Own']\n", r"single SPDX ids .*: 'LicenseRef-Own'"),
+        ("[licences]\nunknown = 'maybe'\n", r"licences.unknown must be one of keep, exclude, not 'maybe'"),
         ("[mining]\nmax_file_bytes = -1\n", r"mining.max_file_bytes must be at least 1"),
         ("[search]\nlanguage = 'Python'\n", r"\[search\] \(GitHub search\) is not available yet"),
         ("[[sources]]\n", r"sources\[1\] must have either git or fast_import"),
@@ -111,6 +134,10 @@ def test_a_wrong_file_says_what_is_wrong(tmp_path: Path, extra: str, message: st
     text = extra + MINIMAL if extra.startswith(("mining", "x")) else MINIMAL + extra
     with pytest.raises(ConfigError, match=message):
         load_config(write(tmp_path, text))
+
+
+def test_every_licence_can_be_allowed(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, MINIMAL + "[licences]\nallow = ['*']\n")).licences == LicencesConfig(("*",))
 
 
 def test_window_must_not_be_empty(tmp_path: Path) -> None:

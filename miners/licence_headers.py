@@ -1,0 +1,53 @@
+"""The licence that a source file states itself, in the comments and the docstring it begins with."""
+
+import re
+from collections.abc import Iterator
+
+from miners.licence_texts import embedded, licence_words, notices
+from miners.spdx import NOASSERTION, canonical
+
+_MAX_BYTES = 20_000
+_TAG_LINES = 30
+_TAG = re.compile(r"^\W*SPDX-License-Identifier:\s*(?P<expression>[^*]*?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE)
+# Words without which there is neither a tag nor a notice nor a text.
+_SIGNS = (b"licens", b"permission", b"redistribution")
+_DOCSTRING = re.compile(r"""^[rRuU]?(?P<quotes>\"\"\"|''')""")
+
+
+def header_licences(source: bytes) -> tuple[str, ...]:
+    """Return what a file's head states: SPDX expressions in order of their spelling, empty when it states nothing.
+
+    `SPDX-License-Identifier:` in the first 30 lines counts before the notices that the licences recommend and whole
+    texts, which must stand in the comments or the docstring that the file begins with. A tag that is no SPDX
+    expression gives `NOASSERTION`.
+    """
+    head = source[:_MAX_BYTES]
+    lowered = head.lower()
+    if not any(sign in lowered for sign in _SIGNS):
+        return ()
+    lines = head.decode("utf-8", "replace").splitlines()
+    tags = [canonical(match["expression"]) or NOASSERTION for match in map(_TAG.match, lines[:_TAG_LINES]) if match]
+    if tags:
+        return tuple(sorted(set(tags)))
+    words = licence_words("\n".join(_leading_text(lines)))
+    return tuple(sorted({*notices(words), *embedded(words)}))
+
+
+def _leading_text(lines: list[str]) -> Iterator[str]:
+    """Yield the comments and the docstring that a file begins with, without comment marks."""
+    closing = None
+    seen_docstring = False
+    for raw in lines:
+        line = raw.strip().lstrip("\ufeff")
+        if closing is not None:
+            yield line
+            closing = None if closing in line else closing
+        elif not line or line.startswith("#"):
+            yield line.lstrip("#")
+        elif not seen_docstring and (match := _DOCSTRING.match(line)):
+            seen_docstring = True
+            rest = line[match.end() :]
+            closing = None if match["quotes"] in rest else match["quotes"]
+            yield rest
+        else:
+            return
