@@ -56,6 +56,8 @@ def _require_wanted(method: Method, config: FeaturesConfig, mining: MiningConfig
     """Raise DataError with the evidence for a method's novelty class unless that class goes on."""
     if method.novelty in config.novelty:
         return
+    if method.novelty is Novelty.ADDED and Novelty.COPIED_OLD in config.novelty:
+        return  # what of the class `added` is `copied_old` shows only when it is compared with old code (dedup)
     where = (method.earlier_path, method.earlier_fun_name)
     detail = " ".join(part for part in where if part)
     if method.novelty in (Novelty.VENDORED, Novelty.GENERATED):

@@ -10,6 +10,7 @@ from flows.run import Run
 from flows.steppers import Stepper
 from miners.clone import Clone
 from publishing.release import ReleaseResult
+from schemas.config import OldCode
 from schemas.records import Exclusion, StageReport
 from warehouse.ledger import Unit
 from warehouse.views import rebuild_catalogue
@@ -46,8 +47,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        [unique] = stepper.each("dedup", steps.remove_duplicates, run, [points], lambda _: "all")
-        done.append(unique)
+        unique = _deduplicate(run, stepper, clones, points, done)
         if until != "dedup":
             inputs = [
                 steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in run.config.testbeds.names
@@ -60,6 +60,19 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     if until == "release":
         made = release(run, done, beds, unusable, reports)
     return BuildResult(reports, made, {unit.partition: unit.reports[-1].rows_out for unit in beds})
+
+
+def _deduplicate(run: Run, stepper: Stepper, clones: Sequence[Clone], points: Sequence[Unit], done: list[Unit]) -> Unit:
+    """Compare the data points with old code, then with one another; the units are added to `done`."""
+    cutoffs: list[Unit] = []
+    if run.config.dedup.copied_old is not OldCode.OFF:
+        cutoffs = stepper.each("cutoff", steps.read_cutoff, run, clones, attrgetter("record.repo"))
+    planned = steps.plan_comparisons(run.config, points, cutoffs)
+    compared = stepper.each("compare", steps.compare_with_old, run, planned, attrgetter("partition"))
+    inputs = steps.DedupInputs(tuple(points), tuple(compared))
+    [unique] = stepper.each("dedup", steps.remove_duplicates, run, [inputs], lambda _: "all")
+    done += [*cutoffs, *compared, unique]
+    return unique
 
 
 def _in_order(units: Sequence[Unit]) -> list[StageReport]:

@@ -17,7 +17,7 @@ from schemas.records import Exclusion, RepositoryRecord, StageReport
 from warehouse.ledger import Unit
 
 _PLACE = re.compile(r"(?P<repo>[^@]+)@(?P<commit_id>[0-9a-f]{40,64})(?::(?P<path>.*))?", re.DOTALL)
-_PARTITIONS = ("mine", "features")  # stages whose partition is a repository
+_PARTITIONS = ("mine", "features", "cutoff")  # stages whose partition is a repository
 
 Location = tuple[str, str, str, str]
 

@@ -18,16 +18,21 @@ from warehouse.ledger import Ledger
 from warehouse.lock import Workspace, lock_workspace, open_workspace
 
 _ROOT = Path(__file__).resolve().parent.parent
+_DEDUP_LIBRARIES = ("tree-sitter", "tree-sitter-python", "tokenizers", "scipy", "numpy", "numba")
 # Libraries whose version can change what a stage computes; a new version makes its results stale.
 _STAGE_LIBRARIES = {
     "mine": ("tree-sitter", "tree-sitter-python", "identify", "packaging"),
     "features": ("tree-sitter", "tree-sitter-python", "py3langid"),
-    "dedup": ("tree-sitter", "tree-sitter-python", "tokenizers", "scipy", "numpy", "numba"),
+    "cutoff": ("tree-sitter", "tree-sitter-python"),
+    "compare": _DEDUP_LIBRARIES,
+    "dedup": _DEDUP_LIBRARIES,
     "testbeds": ("tree-sitter", "tree-sitter-python"),
 }
 _STAGE_PACKAGES = {
     "mine": ("schemas", "miners"),
     "features": ("schemas", "miners", "features"),
+    "cutoff": ("schemas", "miners", "features"),
+    "compare": ("schemas", "miners", "features", "dedup"),
     "dedup": ("schemas", "miners", "features", "dedup"),
     "testbeds": ("schemas", "miners", "features", "testbeds"),
 }

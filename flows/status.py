@@ -12,12 +12,15 @@ from rich.table import Table
 
 from flows import steps
 from schemas.arrow import from_table
-from schemas.config import Config, load_config
+from schemas.comparisons import Cutoff
+from schemas.config import Config, OldCode, load_config
 from schemas.errors import ConfigError, PipelineError
 from schemas.records import RepositoryRecord
 from warehouse.ledger import Ledger, Unit
 from warehouse.lock import open_workspace
 
+# Partitions on which a stage's items depend; those of the other stages on their own.
+_UPSTREAM: dict[str, tuple[str, ...]] = {"mine": (), "cutoff": (), "dedup": ("all",), "testbeds": ("all",)}
 UP_TO_DATE, REDO, NEVER = "up to date", "would be redone", "not done yet"
 
 
@@ -43,7 +46,6 @@ def list_status(config: Config, base: Path, ledger: Ledger) -> list[ItemStatus]:
     names = [source.repo for source in steps.plan_sources(config, base).rows]
     mined = [units.get(("mine", name)) for name in names]
     points = [units.get(("features", name)) for name in names]
-    unique = units.get(("dedup", "all"))
     items = [
         _item("mine", name, unit, _mine_key(config, ledger, unit)) for name, unit in zip(names, mined, strict=True)
     ]
@@ -51,7 +53,11 @@ def list_status(config: Config, base: Path, ledger: Ledger) -> list[ItemStatus]:
         key = None if source is None else steps.features_key(config, source)
         items.append(_item("features", name, unit, key))
     found = [unit for unit in points if unit is not None]
-    key = steps.dedup_key(config, found) if len(found) == len(names) else None
+    compared = _old_code(config, ledger, names, found, items)
+    unique = units.get(("dedup", "all"))
+    key = None
+    if compared is not None and len(found) == len(names):
+        key = steps.dedup_key(config, steps.DedupInputs(tuple(found), tuple(compared)))
     items.append(_item("dedup", "all", unique, key))
     for name in config.testbeds.names:
         key = None
@@ -73,6 +79,40 @@ def _mine_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:
     return steps.mine_key(config, record)
 
 
+def _old_code(
+    config: Config, ledger: Ledger, names: Sequence[str], points: Sequence[Unit], items: list[ItemStatus]
+) -> list[Unit] | None:
+    """Add the items of the comparison with old code; return its units, None when one is missing."""
+    if config.dedup.copied_old is OldCode.OFF:
+        return []
+    units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
+    cutoffs = [units.get(("cutoff", name)) for name in names]
+    for name, unit in zip(names, cutoffs, strict=True):
+        items.append(_item("cutoff", name, unit, _cutoff_key(config, ledger, unit)))
+    partitions = ["all"] if config.dedup.copied_old is OldCode.ALL else names
+    found = [unit for unit in cutoffs if unit is not None]
+    planned = {}
+    if len(points) == len(found) == len(names):
+        planned = {inputs.partition: inputs for inputs in steps.plan_comparisons(config, points, found)}
+    compared = [units.get(("compare", partition)) for partition in partitions]
+    for partition, unit in zip(partitions, compared, strict=True):
+        key = steps.compare_key(config, planned[partition]) if partition in planned else None
+        items.append(_item("compare", partition, unit, key))
+    present = [unit for unit in compared if unit is not None]
+    return present if len(present) == len(compared) else None
+
+
+def _cutoff_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:
+    """Return the key that reading the tree at the cutoff would have now if the repository has no other history."""
+    if unit is None:
+        return None
+    try:
+        [row] = from_table(ledger.read(unit, "cutoffs"), Cutoff)
+    except PipelineError:
+        return None  # the unit's file is damaged: it would be redone
+    return steps.cutoff_key(config, row.repo, row.commit_id)
+
+
 def _item(stage: str, partition: str, unit: Unit | None, key: str | None) -> ItemStatus:
     if unit is None:
         return ItemStatus(stage, partition, NEVER, None, None)
@@ -86,7 +126,7 @@ def _spread(items: Sequence[ItemStatus]) -> list[ItemStatus]:
     stale: set[str] = set()
     spread = []
     for item in items:
-        upstream = {"mine": (), "features": (item.partition,), "dedup": ("all",), "testbeds": ("all",)}[item.stage]
+        upstream = _UPSTREAM.get(item.stage, (item.partition,))
         if item.state == UP_TO_DATE and stale.intersection(upstream):
             item = ItemStatus(item.stage, item.partition, REDO, item.rows_out, item.finished_at)
         if item.state != UP_TO_DATE:

@@ -9,8 +9,9 @@ from dedup.tokens import load_tokenizer
 from flows import work
 from flows.run import Run, code_version, stage_version
 from miners.clone import Clone, Place, check_shallow, identify, open_clone
+from miners.cutoff import CutoffCommit, find_cutoff
 from schemas.arrow import from_table
-from schemas.config import Config, SourceConfig
+from schemas.config import Config, OldCode, SourceConfig
 from schemas.errors import ConfigError, DataError
 from schemas.records import Exclusion, Kept, RepositoryRecord, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
@@ -102,10 +103,25 @@ def features_key(config: Config, mined: Unit) -> str:
     return unit_key("features", stage_version("features"), sections, [mined.digest])
 
 
-def dedup_key(config: Config, points: Sequence[Unit]) -> str:
+def cutoff_key(config: Config, repo: str, commit_id: str | None) -> str:
+    """Return the key of reading a repository's tree at the cutoff; new commits behind it change nothing."""
+    parameters = [config.mining.max_file_bytes, config.window.since, repo, commit_id]
+    return unit_key("cutoff", stage_version("cutoff"), parameters, [])
+
+
+def compare_key(config: Config, inputs: "CompareInputs") -> str:
+    """Return the key of comparing data points with trees at the cutoff."""
+    dedup = config.dedup
+    limits = [dedup.threshold, dedup.min_distinct_tokens, config.features.novelty, load_tokenizer().sha256]
+    digests = [[unit.digest for unit in units] for units in (inputs.points, inputs.cutoffs)]
+    return unit_key("compare", stage_version("compare"), [limits, digests], [])
+
+
+def dedup_key(config: Config, inputs: "DedupInputs") -> str:
     """Return the key of the deduplication of all repositories."""
     parameters = [config.dedup, load_tokenizer().sha256]
-    return unit_key("dedup", stage_version("dedup"), parameters, [unit.digest for unit in points])
+    digests = [unit.digest for unit in (*inputs.points, *inputs.compared)]
+    return unit_key("dedup", stage_version("dedup"), parameters, digests)
 
 
 def testbed_key(config: Config, inputs: "TestbedInputs") -> str:
@@ -126,10 +142,65 @@ def extract_features(run: Run, mined: Unit) -> Unit:
     return _unit(run, "features", mined.partition, key, lambda job: run.pool.run(work.features, job, mined))
 
 
-def remove_duplicates(run: Run, points: Sequence[Unit]) -> Unit:
+def read_cutoff(run: Run, clone: Clone) -> Unit:
+    """Read one repository's tree at the cutoff."""
+    repo = clone.record.repo
+    commit: CutoffCommit | Exclusion | None
+    try:
+        commit = find_cutoff(clone.git_dir, clone.record.head, run.config.window.since)
+    except DataError as error:
+        commit = Exclusion(repo, "cutoff", error.reason, error.detail)
+    key = cutoff_key(run.config, repo, commit.commit_id if isinstance(commit, CutoffCommit) else None)
+    return _unit(run, "cutoff", repo, key, lambda job: run.pool.run(work.cutoff, job, clone, commit))
+
+
+@dataclass(frozen=True, slots=True)
+class CompareInputs:
+    """Data points and the trees at the cutoff that they are compared with."""
+
+    partition: str
+    """owner/name, or `all` when every repository is compared with every tree."""
+    points: tuple[Unit, ...]
+    """Feature units."""
+    cutoffs: tuple[Unit, ...]
+    """Cutoff units."""
+
+
+def plan_comparisons(config: Config, points: Sequence[Unit], cutoffs: Sequence[Unit]) -> list[CompareInputs]:
+    """Return what is to be compared: each repository with its own tree, all with all, or nothing."""
+    if config.dedup.copied_old is OldCode.OFF:
+        return []
+    if config.dedup.copied_old is OldCode.ALL:
+        return [CompareInputs("all", tuple(points), tuple(cutoffs))]
+    by_repo = {unit.partition: unit for unit in cutoffs}
+    return [CompareInputs(unit.partition, (unit,), (by_repo[unit.partition],)) for unit in points]
+
+
+def compare_with_old(run: Run, inputs: CompareInputs) -> Unit:
+    """Find the data points that resemble a method of a tree at the cutoff."""
+    key = compare_key(run.config, inputs)
+    return _unit(
+        run, "compare", inputs.partition, key,
+        lambda job: run.pool.run(work.compare, job, inputs.points, inputs.cutoffs),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DedupInputs:
+    """What the deduplication is given."""
+
+    points: tuple[Unit, ...]
+    """Feature units of all repositories."""
+    compared: tuple[Unit, ...]
+    """Comparisons with old code; their exclusions do not take part."""
+
+
+def remove_duplicates(run: Run, inputs: DedupInputs) -> Unit:
     """Remove exact and near duplicates over all repositories."""
-    key = dedup_key(run.config, points)
-    return _unit(run, "dedup", "all", key, lambda job: run.pool.run(work.dedup, job, points))
+    key = dedup_key(run.config, inputs)
+    return _unit(
+        run, "dedup", "all", key, lambda job: run.pool.run(work.dedup, job, inputs.points, inputs.compared)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dedup import copied
 from dedup.rows import DedupRow
 from dedup.run import deduplicate
 from features.compute import compute_features
 from features.docstrings import code_without_docstring
+from features.old_methods import distinct_old_methods
 from miners.clone import Clone
+from miners.cutoff import CutoffCommit, OldTree
 from miners.mine import mine_repository
 from schemas.arrow import from_table, to_table
+from schemas.comparisons import Cutoff, OldCopy, OldMethod
 from schemas.config import Config
 from schemas.records import (
     ChangedFile,
@@ -24,6 +28,7 @@ from schemas.records import (
     DuplicatePair,
     Exclusion,
     Method,
+    Novelty,
     RepositoryRecord,
     StageReport,
     UniqueRow,
@@ -80,19 +85,66 @@ def features(job: Job, mined: Unit) -> Unit:
     return _finish(job, started, tables, [report])
 
 
-def dedup(job: Job, point_units: Sequence[Unit]) -> Unit:
+def cutoff(job: Job, clone: Clone, commit: CutoffCommit | Exclusion | None) -> Unit:
+    """Read one repository's tree at the cutoff: tables cutoffs, old_methods, exclusions.
+
+    `commit` is the cutoff's, the exclusion that says why it is not known, or None for a younger repository.
+    """
+    started = datetime.now(UTC)
+    repo, since = clone.record.repo, job.config.window.since
+    methods: list[OldMethod] = []
+    excluded: list[Exclusion] = []
+    row = Cutoff(repo, since, None, None, 0, 0)
+    if isinstance(commit, Exclusion):
+        excluded = [commit]
+    elif commit is not None:
+        tree = OldTree(clone.git_dir, repo, commit.commit_id, job.config.mining.max_file_bytes)
+        methods = distinct_old_methods(repo, commit.commit_id, tree.definitions())
+        row = Cutoff(repo, since, commit.commit_id, commit.committer_date, tree.n_files, tree.n_methods)
+        excluded = tree.excluded
+    report = _report(job, row.n_files + len(excluded), row.n_files, excluded)
+    tables: Tables = {
+        "cutoffs": (Cutoff, [row]),
+        "old_methods": (OldMethod, methods),
+        "exclusions": (Exclusion, excluded),
+    }
+    return _finish(job, started, tables, [report])
+
+
+def compare(job: Job, point_units: Sequence[Unit], cutoff_units: Sequence[Unit]) -> Unit:
+    """Compare data points with the methods of trees at the cutoff: tables copied_old, exclusions."""
+    started = datetime.now(UTC)
+    ledger, config = Ledger(job.tables), job.config
+    rows = [
+        copied.NewMethod(item["row_id"], item["repo"], Novelty(item["novelty"]), code_without_docstring(item["code"]))
+        for unit in point_units
+        for item in ledger.read(unit, "data_points").select(["row_id", "repo", "novelty", "code"]).to_pylist()
+    ]
+    old = (list(from_table(ledger.read(unit, "old_methods"), OldMethod)) for unit in cutoff_units)
+    copies = copied.find_copies(rows, old, config.dedup)
+    excluded = copied.exclude_copies(rows, copies, config.features.novelty)
+    report = _report(replace(job, stage=copied.STAGE), len(rows), len(rows) - len(excluded), excluded)
+    tables: Tables = {"copied_old": (OldCopy, copies), "exclusions": (Exclusion, excluded)}
+    return _finish(job, started, tables, [report])
+
+
+def dedup(job: Job, point_units: Sequence[Unit], compared_units: Sequence[Unit]) -> Unit:
     """Remove duplicates over all repositories: tables unique_rows, duplicates, duplicate_clusters, exclusions."""
     started = datetime.now(UTC)
     ledger = Ledger(job.tables)
-    rows = []
+    gone = {row_id for unit in compared_units for row_id in _column(ledger, unit, "exclusions", "row_id")}
+    copies = {row_id for unit in compared_units for row_id in _column(ledger, unit, "copied_old", "row_id")}
+    rows, novelty = [], {}
     for unit in point_units:
-        columns = ledger.read(unit, "data_points").select(["row_id", "committer_date", "code"]).to_pylist()
-        rows += [
-            DedupRow(item["row_id"], item["committer_date"], code_without_docstring(item["code"])) for item in columns
-        ]
+        columns = ledger.read(unit, "data_points").select(["row_id", "committer_date", "code", "novelty"]).to_pylist()
+        for item in columns:
+            row_id = item["row_id"]
+            if row_id not in gone:
+                rows.append(DedupRow(row_id, item["committer_date"], code_without_docstring(item["code"])))
+                novelty[row_id] = Novelty.COPIED_OLD if row_id in copies else Novelty(item["novelty"])
     result = deduplicate(rows, job.config.dedup)
     tables: Tables = {
-        "unique_rows": (UniqueRow, [UniqueRow(row_id) for row_id in result.kept_ids]),
+        "unique_rows": (UniqueRow, [UniqueRow(row_id, novelty[row_id]) for row_id in result.kept_ids]),
         "duplicates": (DuplicatePair, result.pairs),
         "duplicate_clusters": (DuplicateCluster, result.clusters),
         "exclusions": (Exclusion, result.excluded),
@@ -104,18 +156,24 @@ def testbed(job: Job, point_units: Sequence[Unit], mined_units: Sequence[Unit], 
     """Build the testbed that the partition names: tables tasks_<testbed>, exclusions."""
     started = datetime.now(UTC)
     ledger, name = Ledger(job.tables), job.partition
-    unique_ids = set(ledger.read(unique, "unique_rows").column("row_id").to_pylist())
+    novelty = {row.row_id: row.novelty for row in from_table(ledger.read(unique, "unique_rows"), UniqueRow)}
     points = [
-        point
+        point if point.novelty is novelty[point.row_id] else replace(point, novelty=novelty[point.row_id])
         for unit in point_units
         for point in from_table(ledger.read(unit, "data_points"), DataPoint)
-        if point.row_id in unique_ids
+        if point.row_id in novelty
     ]
     diffs = _read_diffs(ledger, mined_units) if name == "commit_gen" else {}
     kept = build_testbed(name, points, diffs, job.config.testbeds)
     report = _report(replace(job, stage=f"testbed_{name}"), len(points), len(kept.rows), kept.excluded)
     tables: Tables = {f"tasks_{name}": (ROW_TYPES[name], kept.rows), "exclusions": (Exclusion, kept.excluded)}
     return _finish(job, started, tables, [report])
+
+
+def _column(ledger: Ledger, unit: Unit, table: str, name: str) -> list[str]:
+    """Return one column of a unit's table."""
+    values: list[str] = ledger.read(unit, table).column(name).to_pylist()
+    return values
 
 
 def _read_diffs(ledger: Ledger, mined_units: Sequence[Unit]) -> dict[tuple[str, str, str], str]:

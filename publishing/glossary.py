@@ -18,11 +18,15 @@ STAGES = {
     "index": "a version of a file in the tree of a parent that is no row of `commits`, read to find what is `moved` or "
     "`renamed`; one that cannot be read can let old code pass as `added`",
     "features": "a method; it goes on as a data point when its novelty class is wanted and its licence allowed",
-    "dedup_exact": "a data point, those of all repositories together",
+    "cutoff": "a Python file of the tree at the cutoff, equal files once; one that cannot be read can let a copy of "
+    "old code pass as `added`",
+    "dedup_old": "a data point, compared with the methods of the tree at the cutoff",
+    "dedup_exact": "a data point that `dedup_old` let through, those of all repositories together",
     "dedup_near": "a data point that equals no earlier one",
     _ANY_TESTBED: "a data point that `dedup_near` let through, looked at for the testbed of that name",
 }
 
+# `copied_old` shows only at `dedup_old`, where a reason of that name tells it.
 _NOVELTY = {
     Novelty.ADDED: "no definition of this name in the file before, and its tokens nowhere in the parent's tree",
     Novelty.MOVED: "its tokens stood elsewhere in the parent's tree; the detail names where",
@@ -31,7 +35,6 @@ _NOVELTY = {
     Novelty.REFORMATTED: "the name was in the file before, with the same tokens",
     Novelty.VENDORED: "a folder's name marks the code as another project's",
     Novelty.GENERATED: "the file's name, head or line lengths mark it as written by a program",
-    Novelty.COPIED_OLD: "similar to a method of the tree at the cutoff",
 }
 
 # By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
@@ -55,9 +58,11 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "date_invalid": "a date that cannot be read",
         "too_many_files": "changes more Python files than the configured limit",
     },
-    ("files", "index"): {
+    ("files", "index", "cutoff"): {
         "binary": "holds a NUL byte",
         "blob_missing": "the repository lacks the file's contents",
+        "cutoff_unknown": "the history cannot be read as far back as the cutoff, so that nothing is compared with the "
+        "tree there",
         "comment_run_too_long": "a run of thousands of comment lines, which the parser takes too long for",
         "cython": "a Cython file (`.pyx`, `.pxd`, `.pxi`): another language",
         "file_too_large": "larger than the configured limit",
@@ -87,6 +92,10 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "license_not_allowed": "the licence that the detail names is not in the configured list or forbids some use",
         "license_unknown": "no known licence, and the configuration asks for one; the detail has what was found",
         "no_definition": "the code is not one function definition on its own",
+    },
+    ("dedup_old",): {
+        "copied_old": "similar to a method of the tree at the cutoff, which the detail names as `old=` with the "
+        "similarity as `jaccard=`",
     },
     ("dedup_exact", "dedup_near"): {
         "exact_duplicate": "the same code, docstring apart, as the row that the detail names as `keeper=`, or as the "

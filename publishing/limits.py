@@ -23,7 +23,7 @@ _PLANNED = {
 def limits_section(facts: ReleaseFacts, manifest: Manifest) -> str:
     """Return the section of limits."""
     parts = [
-        ("What is new", _newness(facts)),
+        ("What is new", _newness(facts, manifest)),
         ("What is distinct", _distinctness(manifest)),
         ("What is in it", _composition(facts)),
         ("What the texts are like", _texts(facts)),
@@ -36,17 +36,12 @@ def limits_section(facts: ReleaseFacts, manifest: Manifest) -> str:
     return "## Limits\n\n" + "\n\n".join(blocks)
 
 
-def _newness(facts: ReleaseFacts) -> list[str]:
+def _newness(facts: ReleaseFacts, manifest: Manifest) -> list[str]:
     lines = [
         "Class `added` shows that in the commit's parent tree no definition of this qualified name stood in the file "
         "(renames of the file followed) and no function with these tokens in any Python file (comments, docstring and "
         "its own name apart). It shows no more.",
-        "Similar to old code: a method that resembles one from before the cutoff, or restores one that was removed "
-        "earlier, is `added` too; a class for it (`copied_old`) is planned. How often that happens was measured on "
-        f"another set than this, of eight repositories: {_OLD_SHARE} of its rows, and {_OLD_SHARE_WORST} of those of "
-        "one repository, had a Jaccard similarity of 0.7 or more (sets of words) with a method of the same name in the "
-        "repository at the cutoff. The docstring of such a row can be old too, word for word. Compare with the "
-        "repository at your cutoff if that matters to you.",
+        _old_code(manifest),
         "From elsewhere: code ported or copied from other projects, books or answers, and code that a model wrote, is "
         "not recognised at all.",
         "Dates are what git records; authors and committers can set them to anything.",
@@ -57,6 +52,30 @@ def _newness(facts: ReleaseFacts) -> list[str]:
             "a project's beginning or an import of older code (`parent_id` is null)."
         )
     return lines
+
+
+def _old_code(manifest: Manifest) -> str:
+    """Return what became of methods that resemble code from before the cutoff."""
+    dedup = manifest.config["dedup"]
+    if dedup["copied_old"] == "off":
+        return (
+            "Similar to old code: a method that resembles one from before the cutoff, or restores one that was removed "
+            "earlier, is `added` too, since the comparison was switched off (`dedup.copied_old`). How often that "
+            f"happens was measured on another set than this, of eight repositories: {_OLD_SHARE} of its rows, and "
+            f"{_OLD_SHARE_WORST} of those of one repository, had a Jaccard similarity of 0.7 or more (sets of words) "
+            "with a method of the same name in the repository at the cutoff. The docstring of such a row can be old "
+            "too, word for word."
+        )
+    where = "any mined repository's tree" if dedup["copied_old"] == "all" else "its own repository's tree"
+    found = sum(row.excluded_by_reason.get("copied_old", 0) for row in manifest.funnel)
+    became = f"was left out ({found:,} as `copied_old`)"
+    if "copied_old" in manifest.config["features"]["novelty"]:
+        became = "has the class `copied_old`"
+    return (
+        f"Similar to old code: a method that reaches {dedup['threshold']} with one in {where} at the cutoff {became}. "
+        "Trees are compared, not histories: code that was removed before the cutoff, or stood on another branch, and "
+        "functions inside functions are not known."
+    )
 
 
 def _distinctness(manifest: Manifest) -> list[str]:

@@ -105,6 +105,14 @@ class FeaturesConfig:
     """Longer methods are excluded (`code_too_long`)."""
 
 
+class OldCode(StrEnum):
+    """What brand-new methods are compared with to find the class `copied_old`."""
+
+    REPOSITORY = "repository"
+    ALL = "all"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class LicencesConfig:
     """Which licences go on (`[licences]`)."""
@@ -126,6 +134,9 @@ class DedupConfig:
     """Jaccard similarity, inclusive, from which two methods are near-duplicates."""
     min_distinct_tokens: int = 5
     """Methods with fewer distinct BPE tokens are compared for equality only."""
+    copied_old: OldCode = OldCode.REPOSITORY
+    """A method similar to one of the tree at the cutoff is of class `copied_old`: of its own `repository`'s tree, of
+    `all` mined repositories' trees, or `off`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +303,8 @@ def _check(config: Config) -> None:
     _check_licences(config.licences)
     if not 0.0 < config.dedup.threshold <= 1.0:
         raise ConfigError("dedup.threshold must be above 0 and at most 1")
+    if config.features.novelty == (Novelty.COPIED_OLD,) and config.dedup.copied_old is OldCode.OFF:
+        raise ConfigError('features.novelty asks for copied_old alone, which dedup.copied_old = "off" never finds')
     unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
     if unknown:
         raise ConfigError(f"unknown testbed {', '.join(unknown)}; known testbeds: {', '.join(TESTBEDS)}")

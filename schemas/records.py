@@ -287,6 +287,8 @@ class UniqueRow:
 
     row_id: str
     """Row id of the data point."""
+    novelty: Novelty
+    """Class of the data point; `copied_old` where it was compared with old code, resembles some and is wanted."""
 
 
 @dataclass(frozen=True, slots=True)

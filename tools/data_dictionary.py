@@ -14,12 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from publishing.glossary import REASONS_BY_STAGE, STAGES
-from schemas import records, tasks
+from schemas import comparisons, records, tasks
 from schemas.arrow import SCHEMA_VERSION, schema_of
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "data-dictionary.md"
-SOURCES = (ROOT / "schemas" / "records.py", ROOT / "schemas" / "tasks.py")
+SOURCES = tuple(ROOT / "schemas" / f"{name}.py" for name in ("records", "comparisons", "tasks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,9 @@ SECTIONS = (
     Section("from_docstring", tasks.FromDocString, records.DataPoint),
     Section("commit_gen", tasks.CommitGen, records.DataPoint),
     Section("summarization_gen", tasks.SummarizationGen, records.DataPoint),
+    Section("cutoffs", comparisons.Cutoff),
+    Section("old_methods", comparisons.OldMethod),
+    Section("copied_old", comparisons.OldCopy),
     Section("unique_rows", records.UniqueRow),
     Section("duplicates", records.DuplicatePair),
     Section("duplicate_clusters", records.DuplicateCluster),
@@ -82,8 +85,9 @@ SAME_NAME_OTHER_MEANING = {
 
 HEADER = f"""# Data dictionary
 
-Made by `python -m tools.data_dictionary` from `schemas/records.py`, `schemas/tasks.py` and `publishing/glossary.py`; do
-not edit. A test and `make check` compare it with the code. Schema version {SCHEMA_VERSION}.
+Made by `python -m tools.data_dictionary` from `schemas/` (`records.py`, `comparisons.py`, `tasks.py`) and
+`publishing/glossary.py`; do not edit. A test and `make check` compare it with the code. Schema version
+{SCHEMA_VERSION}.
 
 Every column of the lake's tables and of a release's configurations: its Arrow type, whether it may be null, what it
 means and how it is computed, and the name it has in the data that Galeras published where that differs.

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from schemas import records, tasks
+from schemas import comparisons, records, tasks
 from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
 from warehouse.ledger import Ledger, Unit
@@ -24,6 +24,9 @@ TABLES: dict[str, type] = {
     "changed_files": records.ChangedFile,
     "methods": records.Method,
     "data_points": records.DataPoint,
+    "cutoffs": comparisons.Cutoff,
+    "old_methods": comparisons.OldMethod,
+    "copied_old": comparisons.OldCopy,
     "unique_rows": records.UniqueRow,
     "duplicates": records.DuplicatePair,
     "duplicate_clusters": records.DuplicateCluster,

@@ -48,12 +48,15 @@ def test_every_row_of_every_stage_is_accounted_for(world: tuple[Path, Path, obje
     folder, data, _ = world
     summary = build(folder / "config.toml", data).summary
     stages = {stage["stage"]: stage for stage in summary["stages"]}
-    assert {"sources", "commits", "files", "methods", "features", "dedup_exact", "dedup_near"} <= set(stages)
+    assert {"sources", "commits", "files", "methods", "features"} <= set(stages)
+    assert {"cutoff", "dedup_old", "dedup_exact", "dedup_near"} <= set(stages)
     for stage in stages.values():
         assert stage["rows_in"] == stage["rows_out"] + sum(stage["excluded_by_reason"].values())
     assert stages["sources"]["rows_out"] == 3
     assert stages["features"]["rows_in"] == stages["methods"]["rows_out"]
-    assert stages["dedup_exact"]["rows_in"] == stages["features"]["rows_out"]
+    assert (stages["cutoff"]["rows_in"], stages["cutoff"]["rows_out"]) == (3, 3)
+    assert stages["dedup_old"]["rows_in"] == stages["features"]["rows_out"]
+    assert stages["dedup_exact"]["rows_in"] == stages["dedup_old"]["rows_out"]
     assert stages["dedup_near"]["rows_in"] == stages["dedup_exact"]["rows_out"]
     assert stages["testbed_raw_data"]["rows_in"] == stages["dedup_near"]["rows_out"]
     assert stages["testbed_raw_data"]["rows_out"] == summary["testbeds"]["raw_data"]
@@ -196,7 +199,13 @@ def test_stage_commands_stop_at_their_stage(world: tuple[Path, Path, object], tm
     assert outcome.summary["release"] is None
     assert not list((tmp_path / "data/releases").iterdir())
     outcome = postquem("dedup", "--json", "--config", folder / "config.toml", "--workspace", tmp_path / "data")
-    assert [stage["stage"] for stage in outcome.summary["stages"]][-3:] == ["features", "dedup_exact", "dedup_near"]
+    assert [stage["stage"] for stage in outcome.summary["stages"]][-5:] == [
+        "features",
+        "cutoff",
+        "dedup_old",
+        "dedup_exact",
+        "dedup_near",
+    ]
 
 
 def test_status_tells_what_is_done_and_changes_nothing(world: tuple[Path, Path, object]) -> None:
@@ -209,6 +218,8 @@ def test_status_tells_what_is_done_and_changes_nothing(world: tuple[Path, Path, 
     assert [(item["stage"], item["partition"], item["state"]) for item in outcome.summary["items"]] == [
         *(("mine", name, "up to date") for name in repositories),
         *(("features", name, "up to date") for name in repositories),
+        *(("cutoff", name, "up to date") for name in repositories),
+        *(("compare", name, "up to date") for name in repositories),
         ("dedup", "all", "up to date"),
         *(("testbeds", name, "up to date") for name in TESTBEDS),
     ]
@@ -228,11 +239,14 @@ def test_status_tells_what_a_changed_configuration_would_redo(world: tuple[Path,
         return found
 
     up, redo, never = {"up to date"}, {"would be redone"}, {"not done yet"}
-    assert states("[testbeds]\nsize = 7\n") == {"mine": up, "features": up, "dedup": up, "testbeds": redo}
-    assert states("[dedup]\nthreshold = 0.8\n") == {"mine": up, "features": up, "dedup": redo, "testbeds": redo}
-    assert states("[licences]\nunknown = 'exclude'\n") == {
-        "mine": up, "features": redo, "dedup": redo, "testbeds": redo,
-    }  # fmt: skip
-    assert states("[mining]\nmax_file_bytes = 9\n") == dict.fromkeys(("mine", "features", "dedup", "testbeds"), redo)
+    all_up = dict.fromkeys(("mine", "features", "cutoff", "compare", "dedup", "testbeds"), up)
+    rest = {"dedup": redo, "testbeds": redo}
+    assert states("[testbeds]\nsize = 7\n") == all_up | {"testbeds": redo}
+    assert states("[dedup]\nthreshold = 0.8\n") == all_up | {"compare": redo} | rest
+    assert states("[licences]\nunknown = 'exclude'\n") == all_up | {"features": redo, "compare": redo} | rest
+    assert states("[mining]\nmax_file_bytes = 9\n") == dict.fromkeys(all_up, redo)
+    assert states("[dedup]\ncopied_old = 'all'\n") == all_up | {"compare": never} | rest
+    assert states("[dedup]\ncopied_old = 'off'\n") == {"mine": up, "features": up} | rest
     locations.append(str(RepoBuilder(tmp_path / "acme" / "delta.git").path))
-    assert states("") == {"mine": up | never, "features": up | never, "dedup": redo, "testbeds": redo}
+    old = {"cutoff": up | never, "compare": redo | never}
+    assert states("") == {"mine": up | never, "features": up | never} | old | rest

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dedup.copied import STAGE as OLD_STAGE
 from dedup.exact import STAGE as EXACT_STAGE
 from dedup.run import NEAR_STAGE
 from features.compute import STAGE as FEATURES_STAGE
 from miners.commits import STAGE as COMMITS_STAGE
+from miners.cutoff import STAGE as CUTOFF_STAGE
 from publishing.glossary import REASONS, REASONS_BY_STAGE, STAGES, reason_meaning, stage_meaning, stage_name
 from schemas.config import TESTBEDS
 from schemas.records import Novelty
@@ -19,9 +21,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("miners", "features", "dedup", "testbeds", "flows")
 REASON = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 # Strings at the place of a reason that are none: stages that Exclusions name as literals.
-NO_REASONS = frozenset({"commits", "files", "index", "methods", "sources"})
+NO_REASONS = frozenset({"commits", "cutoff", "files", "index", "methods", "sources"})
 # Reasons that are put together at run time, `novelty_` + class.
-COMPOSED = frozenset(f"novelty_{name}" for name in Novelty)
+COMPOSED = frozenset(f"novelty_{name}" for name in Novelty if name is not Novelty.COPIED_OLD)
 
 
 def strings(node: ast.AST) -> Iterator[str]:
@@ -85,7 +87,7 @@ def other(): return "ninth"
 
 def test_every_stage_has_a_meaning() -> None:
     mining = {COMMITS_STAGE, "sources", "files", "methods", "index"}
-    assert set(STAGES) == mining | {FEATURES_STAGE, EXACT_STAGE, NEAR_STAGE, "testbed_*"}
+    assert set(STAGES) == mining | {FEATURES_STAGE, CUTOFF_STAGE, OLD_STAGE, EXACT_STAGE, NEAR_STAGE, "testbed_*"}
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}
     assert stage_meaning("testbed_random_cut") == STAGES["testbed_*"]
     assert stage_meaning("commits") == STAGES["commits"]

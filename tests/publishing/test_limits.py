@@ -11,7 +11,8 @@ from publishing.limits import limits_section
 from publishing.manifest import make_manifest
 from publishing.release import write_release
 from publishing.shares import ConfigShares, Shares, config_shares
-from schemas.records import DataPoint
+from schemas.config import OldCode
+from schemas.records import DataPoint, Novelty, StageReport
 from tests.builders import make_point
 from tests.publishing.releases import make_inputs, points
 from warehouse.tables import FileEntry
@@ -64,10 +65,9 @@ def test_what_newness_does_not_show_is_said(tmp_path: Path) -> None:
     text = limits_of(tmp_path, points())
     for words in (
         "no definition of this qualified name stood in the file",
-        "or restores one that was removed earlier, is `added` too; a class for it (`copied_old`) is planned",
-        "How often that happens was measured on another set than this, of eight repositories: 5% of its rows, and 23% "
-        "of those of one repository, had a Jaccard similarity of 0.7 or more (sets of words) with a method of the same "
-        "name in the repository at the cutoff. The docstring of such a row can be old too, word for word.",
+        "- Similar to old code: a method that reaches 0.7 with one in its own repository's tree at the cutoff was left "
+        "out (0 as `copied_old`). Trees are compared, not histories: code that was removed before the cutoff, or stood "
+        "on another branch, and functions inside functions are not known.\n",
         "code ported or copied from other projects, books or answers, and code that a model wrote, is not recognised",
         "`diff` of `commit_gen` holds the code. In the direction from message to code it is the answer",
         "methods come without their class, imports and the rest of their file",
@@ -79,6 +79,32 @@ def test_what_newness_does_not_show_is_said(tmp_path: Path) -> None:
     ):
         assert words in text
     assert "without a parent" not in text
+
+
+def test_what_became_of_code_similar_to_old_is_said(tmp_path: Path) -> None:
+    inputs = make_inputs()
+    funnel = (StageReport("dedup_old", "o/n", 9, 4, {"copied_old": 5}),)
+
+    def text(copied_old: OldCode, novelty: tuple[Novelty, ...]) -> str:
+        config = replace(
+            inputs.config,
+            dedup=replace(inputs.config.dedup, copied_old=copied_old),
+            features=replace(inputs.config.features, novelty=novelty),
+        )
+        return limits_of(tmp_path / f"{copied_old}{len(novelty)}", points(), config=config, funnel=funnel)
+
+    only, both = (Novelty.ADDED,), (Novelty.ADDED, Novelty.COPIED_OLD)
+    assert "in its own repository's tree at the cutoff was left out (5 as `copied_old`). " in text(
+        OldCode.REPOSITORY, only
+    )
+    assert "in any mined repository's tree at the cutoff has the class `copied_old`. " in text(OldCode.ALL, both)
+    assert (
+        "or restores one that was removed earlier, is `added` too, since the comparison was switched off "
+        "(`dedup.copied_old`). How often that happens was measured on another set than this, of eight repositories: 5% "
+        "of its rows, and 23% of those of one repository, had a Jaccard similarity of 0.7 or more (sets of words) with "
+        "a method of the same name in the repository at the cutoff. The docstring of such a row can be old too, word "
+        "for word.\n"
+    ) in text(OldCode.OFF, only)
 
 
 def test_thresholds_are_those_of_the_configuration(tmp_path: Path) -> None:

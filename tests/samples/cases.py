@@ -296,7 +296,6 @@ IN_TESTBEDS = (
         for n in NEED_DOCSTRING
     ),
     TestbedCase("short_docstring", "gridtext", "Outline.underline", "random_cut", None),
-    TestbedCase("revert", "measures", "describe_old_units", "commit_gen", "message_revert"),
     TestbedCase("message_bot", "conveyor", "exit_code_for", "commit_gen", "message_bot"),
     TestbedCase("message_version_bump", "conveyor", "version_text", "commit_gen", "message_version_bump"),
     TestbedCase("message_issue_only", "conveyor", "unique_name", "commit_gen", "message_issue_only"),

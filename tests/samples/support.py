@@ -6,14 +6,18 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from dedup.copied import NewMethod, exclude_copies, find_copies
 from dedup.rows import DedupRow
 from dedup.run import DedupResult, deduplicate
 from features.compute import compute_features
 from features.docstrings import code_without_docstring
+from features.old_methods import distinct_old_methods
 from miners.clone import identify, open_clone
+from miners.cutoff import OldTree, find_cutoff
 from miners.mine import MinedRepository, mine_repository
+from schemas.comparisons import OldCopy
 from schemas.config import Config, load_config
-from schemas.records import DataPoint, Kept
+from schemas.records import DataPoint, Exclusion, Kept
 from testbeds.build import build_testbed
 from tests.builders import GIT_ENVIRONMENT, git
 
@@ -49,6 +53,9 @@ class Run:
     blobs: dict[str, bytes]
     """Contents of every blob that a method row names."""
     features: Kept[DataPoint]
+    copies: list[OldCopy]
+    """What resembles code from before the cutoff."""
+    copied: list[Exclusion]
     dedup: DedupResult
     testbeds: dict[str, Kept[DataPoint]]
 
@@ -58,15 +65,32 @@ def run_all(folder: Path) -> Run:
     config = load_config(QUICKSTART)
     mined: dict[str, MinedRepository] = {}
     blobs: dict[str, bytes] = {}
+    old = []
     for location in config.sources[0].fast_import:
         clone = open_clone(identify(config.sources[0], location, QUICKSTART.parent), folder)
         repository = mine_repository(clone, config.mining, config.window, NOW)
         mined[Path(location).stem] = repository
+        cutoff = find_cutoff(clone.git_dir, clone.record.head, config.window.since)
+        if cutoff is not None:
+            tree = OldTree(clone.git_dir, clone.record.repo, cutoff.commit_id, config.mining.max_file_bytes)
+            old.append(distinct_old_methods(clone.record.repo, cutoff.commit_id, tree.definitions()))
         for blob_id in {method.blob_id for method in repository.methods}:
             blobs[blob_id] = git(clone.git_dir, "cat-file", "blob", blob_id)
     methods = [method for repository in mined.values() for method in repository.methods]
     features = compute_features(methods, config.features)
-    rows = [DedupRow(row.row_id, row.committer_date, code_without_docstring(row.code)) for row in features.rows]
+    new = [NewMethod(row.row_id, row.repo, row.novelty, code_without_docstring(row.code)) for row in features.rows]
+    copies = [
+        copy
+        for methods in old
+        for copy in find_copies([row for row in new if row.repo == methods[0].repo], [methods], config.dedup)
+    ]
+    copied = exclude_copies(new, copies, config.features.novelty)
+    gone = {item.row_id for item in copied}
+    rows = [
+        DedupRow(point.row_id, point.committer_date, row.text)
+        for point, row in zip(features.rows, new, strict=True)
+        if point.row_id not in gone
+    ]
     dedup = deduplicate(rows, config.dedup)
     kept_ids = set(dedup.kept_ids)
     kept = [row for row in features.rows if row.row_id in kept_ids]
@@ -75,7 +99,7 @@ def run_all(folder: Path) -> Run:
     # Without the cap on a commit's rows, so that the rules show on every method of the few commits.
     testbeds_config = replace(config.testbeds, max_per_commit=1_000)
     testbeds = {name: build_testbed(name, kept, diffs, testbeds_config) for name in config.testbeds.names}
-    return Run(config, mined, blobs, features, dedup, testbeds)
+    return Run(config, mined, blobs, features, copies, copied, dedup, testbeds)
 
 
 @cache

@@ -30,7 +30,8 @@ from tests.samples.support import Run, readme_ids, run_all, text_of
 # Ids that have a test function of their own below.
 OWN_TESTS = {
     "conditional_definitions", "string_with_def", "no_definitions", "exact_duplicate", "near_across_repositories",
-    "near_in_one_file", "overloads", "latin1_message", "decorated", "moved_across_files",
+    "near_in_one_file", "overloads", "latin1_message", "decorated", "moved_across_files", "moved_and_modified",
+    "old_method_copied", "revert",
 }  # fmt: skip
 
 
@@ -203,6 +204,22 @@ def excluded_by_dedup(run: Run, fun_name: str) -> list[tuple[str, Exclusion, str
     return found
 
 
+def test_code_in_old_clothes_is_told_with_the_method_that_it_resembles(run: Run) -> None:
+    points = {point.row_id: point for point in run.features.rows}
+    found = {
+        points[copy.row_id].fun_name: (copy.repo, round(copy.jaccard, 3), copy.exact, copy.old_path, copy.old_fun_name)
+        for copy in run.copies
+    }
+    assert found == {
+        "split_by_quarters": ("samples/almanac", 0.793, False, "almanac/span.py", "split_by_months"),
+        "nearest_prefix": ("samples/measures", 0.764, False, "measures/convert.py", "nearest_prefix"),
+        "old_unit_factor": ("samples/measures", 1.0, True, "measures/historical.py", "old_unit_factor"),
+        "describe_old_units": ("samples/measures", 1.0, True, "measures/historical.py", "describe_old_units"),
+    }
+    assert {points[item.row_id].fun_name for item in run.copied} == set(found)
+    assert {(item.stage, item.reason) for item in run.copied} == {("dedup_old", "copied_old")}
+
+
 def test_exact_duplicate_goes_and_the_earlier_one_stays(run: Run) -> None:
     ((repo, item, keeper_repo),) = excluded_by_dedup(run, "unique_name")
     assert (repo, item.reason, keeper_repo) == ("samples/almanac", "exact_duplicate", "samples/conveyor")
@@ -238,7 +255,7 @@ def test_every_row_is_accounted_for(run: Run) -> None:
         }
     n_methods = sum(len(mined.methods) for mined in run.mined.values())
     assert len(run.features.rows) + len(run.features.excluded) == n_methods
-    n_kept = len(run.features.rows) - len(run.dedup.excluded)
+    n_kept = len(run.features.rows) - len(run.copied) - len(run.dedup.excluded)
     assert len(run.dedup.kept_ids) == n_kept
     assert {name: len(kept.rows) + len(kept.excluded) for name, kept in run.testbeds.items()} == dict.fromkeys(
         TESTBEDS, n_kept

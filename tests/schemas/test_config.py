@@ -95,6 +95,11 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
         ("[mining]\nmax_file_bytes = true\n", r"mining.max_file_bytes must be of type int, not True"),
         ("[features]\nnovelty = ['new']\n", r"features.novelty\[0\] must be one of added, moved"),
         ("[features]\nnovelty = 'added'\n", r"features.novelty must be a list, not 'added'"),
+        ("[dedup]\ncopied_old = 'yes'\n", r"dedup.copied_old must be one of repository, all, off, not 'yes'"),
+        (
+            "[features]\nnovelty = ['copied_old']\n[dedup]\ncopied_old = 'off'\n",
+            r"features.novelty asks for copied_old alone, which dedup.copied_old = \"off\" never finds",
+        ),
         ("[dedup]\nthreshold = 1.5\n", r"dedup.threshold must be above 0 and at most 1"),
         ("[testbeds]\nnames = ['humaneval']\n", r"unknown testbed humaneval; known testbeds: raw_data, "),
         (

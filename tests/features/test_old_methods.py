@@ -1,0 +1,23 @@
+"""Old methods: each text once, docstring apart."""
+
+from dataclasses import replace
+
+from features.old_methods import distinct_old_methods
+from miners.cutoff import OldDefinition
+from schemas.comparisons import OldMethod
+
+FIRST = OldDefinition("a.py", "b" * 40, "f", 10, 40, 2, 'def f():\n    """Say."""\n    return 1')
+
+
+def test_the_first_of_equal_texts_stands_for_all() -> None:
+    again = replace(FIRST, path="z.py", fun_name="A.f", code='def f():\n    """Say something else."""\n    return 1')
+    other = replace(FIRST, path="y.py", fun_name="g", code="def g():\n    return 1")
+    assert distinct_old_methods("o/n", "c" * 40, [FIRST, other, again]) == [
+        OldMethod("o/n", "c" * 40, "a.py", "f", "b" * 40, 10, 40, 2, "def f():\n    return 1"),
+        OldMethod("o/n", "c" * 40, "y.py", "g", "b" * 40, 10, 40, 2, "def g():\n    return 1"),
+    ]
+
+
+def test_a_definition_that_does_not_parse_alone_is_compared_as_it_stands() -> None:
+    broken = replace(FIRST, code="def f(:\n  ) return")
+    assert [item.text for item in distinct_old_methods("o/n", "c", [broken])] == ["def f(:\n  ) return"]
