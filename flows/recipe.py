@@ -7,6 +7,7 @@ from operator import attrgetter
 from flows import steps
 from flows.releasing import check_release, release
 from flows.run import Run
+from flows.sources import drop_repeated, plan_sources
 from flows.steppers import Stepper
 from miners.clone import Clone
 from publishing.release import ReleaseResult
@@ -34,11 +35,11 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     """Carry out the recipe up to a stage; whatever is done already is not done again."""
     if until == "release":
         check_release(run)
-    planned = steps.plan_sources(run.config, run.base)
+    planned = plan_sources(run.config, run.base)
     opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
-    clones = [item for item in opened if isinstance(item, Clone)]
-    unusable = [*planned.excluded, *(item for item in opened if isinstance(item, Exclusion))]
-    mined = stepper.each("mine", steps.mine_commits, run, clones, attrgetter("record.repo"))
+    distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
+    unusable = [*planned.excluded, *(item for item in opened if isinstance(item, Exclusion)), *distinct.excluded]
+    mined = stepper.each("mine", steps.mine_commits, run, distinct.rows, attrgetter("record.repo"))
     sources = steps.report_sources(run, unusable, mined)
     done = list(mined)
     points: list[Unit] = []
@@ -47,7 +48,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        unique = _deduplicate(run, stepper, clones, points, done)
+        unique = _deduplicate(run, stepper, distinct.rows, points, done)
         if until != "dedup":
             inputs = [
                 steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in run.config.testbeds.names

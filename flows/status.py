@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows import steps
+from flows.sources import plan_sources
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
 from schemas.config import Config, OldCode, load_config
@@ -43,7 +44,7 @@ class ItemStatus:
 def list_status(config: Config, base: Path, ledger: Ledger) -> list[ItemStatus]:
     """Return every item of the recipe in its order; new commits that a fetch would bring are not known here."""
     units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
-    names = [source.repo for source in steps.plan_sources(config, base).rows]
+    names = [source.repo for source in plan_sources(config, base).rows]
     mined = [units.get(("mine", name)) for name in names]
     points = [units.get(("features", name)) for name in names]
     items = [

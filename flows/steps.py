@@ -3,64 +3,25 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from dedup.tokens import load_tokenizer
 from flows import work
 from flows.run import Run, code_version, stage_version
-from miners.clone import Clone, Place, check_shallow, identify, open_clone
+from flows.sources import Source
+from miners.clone import Clone, check_shallow, open_clone
 from miners.cutoff import CutoffCommit, find_cutoff
 from schemas.arrow import from_table
-from schemas.config import Config, OldCode, SourceConfig
+from schemas.config import Config, OldCode
 from schemas.errors import ConfigError, DataError
-from schemas.records import Exclusion, Kept, RepositoryRecord, StageReport, count_reasons
+from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One repository to be opened."""
-
-    place: Place
-    """Where it is and what it is called."""
-    config: SourceConfig
-    """The section of the configuration that names it."""
-
-    @property
-    def repo(self) -> str:
-        """Return owner/name."""
-        return self.place.repo
-
-
-def plan_sources(config: Config, base: Path) -> Kept[Source]:
-    """Return every repository that the configuration names, sorted by name; relative paths start at `base`.
-
-    ConfigError for a location that is wrong (when the source is optional: excluded) and when two share a name.
-    """
-    by_name: dict[str, Source] = {}
-    excluded = []
-    for section in config.sources:
-        for location in (*section.git, *section.fast_import):
-            try:
-                source = Source(identify(section, location, base), section)
-            except ConfigError as error:
-                if not section.optional:
-                    raise
-                excluded.append(Exclusion(section.repo or location, "sources", "source_missing", str(error)))
-                continue
-            if source.repo in by_name:
-                raise ConfigError(
-                    f"two sources are called {source.repo}; give one of them another `repo` in its [[sources]]"
-                )
-            by_name[source.repo] = source
-    return Kept([by_name[name] for name in sorted(by_name)], excluded)
 
 
 def open_source(run: Run, source: Source) -> Clone | Exclusion:
     """Clone or fetch one repository; an unusable one is excluded, a wrong location is the user's to mend."""
     with run.progress.running("clone", source.repo):
         try:
-            clone = open_clone(source.place, run.workspace.repos)
+            clone = open_clone(source.place, run.workspace.repos, source.former)
             check_shallow(clone, run.config.window.since)
         except DataError as error:
             return Exclusion(source.repo, "sources", error.reason, error.detail)
@@ -93,7 +54,8 @@ def _source_exclusions(run: Run, mined: Unit) -> list[Exclusion]:
 
 def mine_key(config: Config, record: RepositoryRecord) -> str:
     """Return the key of mining a repository at its head."""
-    identity = [record.repo, record.host, record.repo_id, record.web_url, record.default_branch, record.head]
+    identity = [record.repo, record.host, record.repo_id, record.web_url, record.aliases]
+    identity += [record.default_branch, record.head]
     return unit_key("mine", stage_version("mine"), [[config.mining, config.window], identity], [])
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,10 +78,11 @@ class Clone:
     """The repository's row."""
 
 
-def open_clone(place: Place, repos: Path) -> Clone:
+def open_clone(place: Place, repos: Path, former: Sequence[str] = ()) -> Clone:
     """Return the place's bare clone below `repos`, cloned now or brought up to date.
 
-    A clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
+    A clone under one of its `former` names is renamed and brought up to date; no other place may have that name. A
+    clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
     Raises ConfigError (no repository there, no branch of the configured name, access refused), TransientError
     (network), DataError (`repository_empty`, `branch_missing`, `history_broken`, `git_failed`) and PipelineError
     (disk full).
@@ -91,11 +92,22 @@ def open_clone(place: Place, repos: Path) -> Clone:
         target.parent.mkdir(parents=True, exist_ok=True)
         for leftover in (*target.parent.glob(f"{_new_prefix(target)}*"), _old_name(target)):
             shutil.rmtree(leftover, ignore_errors=True)
+        if not target.exists():
+            _rename_former(place, repos, former)
         if place.kind == "fast_import":
             _import_stream(place, target)
         else:
             _clone_or_fetch(place, target)
         return _describe(place, target)
+
+
+def _rename_former(place: Place, repos: Path, former: Sequence[str]) -> None:
+    """Take over the clone of a repository that was renamed; what it points to comes from the source at once."""
+    for name in former:
+        clone = place.git_dir(repos, name)
+        if clone.is_dir():
+            clone.rename(place.git_dir(repos))
+            return
 
 
 def shallow_boundary(git_dir: Path) -> list[str]:
@@ -338,7 +350,9 @@ def _describe(place: Place, git_dir: Path) -> Clone:
         n_commits = count_commits(git_dir, head)
     except DataError:
         n_commits = len(walk(git_dir, head))  # an unreadable commit on the way, which the walk gets past
-    record = RepositoryRecord(place.repo, place.host, place.repo_id, place.web_url, branch, head, n_commits)
+    record = RepositoryRecord(
+        place.repo, place.host, place.repo_id, place.web_url, branch, head, n_commits, place.aliases
+    )
     return Clone(git_dir, record)
 
 

@@ -29,7 +29,7 @@ class MethodRows:
     def row_id(self, span: MethodSpan) -> str:
         """Return a method's row id."""
         start = self.source.raw_offset(span.start_byte)
-        return make_row_id(self.commit.repo, self.commit.commit_id, self.path, span.fun_name, start)
+        return make_row_id(self.record.key, self.commit.commit_id, self.path, span.fun_name, start)
 
     def method(self, item: Classified, licence: Licence) -> Method:
         """Return a method's row; raise DataError `dedent_failed`."""

@@ -9,8 +9,9 @@ from urllib.parse import unquote, urlsplit
 from miners.git_process import check_branch
 from schemas.config import SourceConfig
 from schemas.errors import ConfigError
+from schemas.records import LOCAL, make_repository_key
 
-LOCAL = "local"
+_DEFAULT_PORT = 443
 _ALLOWED = "a location is a local path, a file:// or an https:// URL"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|:)|[\w.-]+@[\w.-]+:")
 _URL_NAME = re.compile(r"[A-Za-z0-9._~+-]+")
@@ -25,7 +26,7 @@ class Place:
     url: str
     """What git is given: an absolute path or an https URL."""
     host: str
-    """Host name, `local` for paths and imported streams."""
+    """Host with its port unless that is the default, `local` for paths and imported streams."""
     owner: str
     """Owner (for nested groups all of them, slash-separated)."""
     name: str
@@ -36,16 +37,22 @@ class Place:
     """Branch to walk, null for the source's HEAD."""
     repo_id: int | None
     """The host's numeric id, null when there is none."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the repository, sorted."""
 
     @property
     def repo(self) -> str:
         """Return owner/name."""
         return f"{self.owner}/{self.name}"
 
-    def git_dir(self, repos: Path) -> Path:
-        """Return the folder of the clone below `repos`; a port becomes part of the host's folder."""
-        port = urlsplit(self.url).port if self.kind == "https" else None
-        return repos / (f"{self.host}_{port}" if port else self.host) / self.owner / f"{self.name}.git"
+    @property
+    def key(self) -> str:
+        """Return what identifies the repository: `host:id` with a numeric id, else owner/name."""
+        return make_repository_key(self.repo, self.host, self.repo_id, self.web_url)
+
+    def git_dir(self, repos: Path, name: str | None = None) -> Path:
+        """Return the folder of the clone below `repos`, also under another owner/name of the repository."""
+        return repos / self.host.replace(":", "_") / f"{name or self.repo}.git"
 
 
 def identify(source: SourceConfig, location: str, base: Path) -> Place:
@@ -89,7 +96,21 @@ def _existing(location: str, base: Path) -> Path:
 
 def _local_place(source: SourceConfig, kind: str, path: Path, derived: tuple[str, str]) -> Place:
     owner, name = _stated(source) or (_file_name(derived[0]), _file_name(derived[1].removesuffix(".git")))
-    return Place(kind, str(path), LOCAL, owner, name, source.web_url, source.branch, source.repo_id)
+    return Place(
+        kind,
+        str(path),
+        LOCAL,
+        owner,
+        name,
+        source.web_url,
+        source.branch,
+        source.repo_id,
+        _aliases(source, owner, name),
+    )
+
+
+def _aliases(source: SourceConfig, owner: str, name: str) -> tuple[str, ...]:
+    return tuple(sorted(set(source.aliases) - {f"{owner}/{name}"}))
 
 
 def _stated(source: SourceConfig) -> tuple[str, str] | None:
@@ -113,7 +134,7 @@ def _file_name(text: str) -> str:
 def _https_place(source: SourceConfig, location: str) -> Place:
     try:
         parts = urlsplit(location)
-        host, _port = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError as error:
         raise ConfigError(f"{location!r} is no valid URL: {error}") from None
     if "@" in parts.netloc:
@@ -126,7 +147,9 @@ def _https_place(source: SourceConfig, location: str) -> Place:
     safe = all(_URL_NAME.fullmatch(name) and not name.startswith((".", "-")) for name in names)
     if not host or len(names) < 2 or not safe or parts.query or parts.fragment:
         raise ConfigError(f"{location!r} is no repository URL; write https://host/owner/name")
+    host = host if port in (None, _DEFAULT_PORT) else f"{host}:{port}"
     owner, name = _stated(source) or ("/".join(names[:-1]), names[-1])
     web = f"https://{parts.netloc.lower()}{path}"
     url = f"https://{parts.netloc.lower()}{parts.path.rstrip('/')}"
-    return Place("https", url, host, owner, name, source.web_url or web, source.branch, source.repo_id)
+    aliases = _aliases(source, owner, name)
+    return Place("https", url, host, owner, name, source.web_url or web, source.branch, source.repo_id, aliases)

@@ -44,6 +44,8 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "git_failed": "git could not read the repository; the detail has its words",
         "history_broken": "the branch's newest commit cannot be read",
         "repository_empty": "the repository has no commit",
+        "repository_repeated": "the same repository as another source, by its numeric id, an alias or its newest "
+        "commit; the detail names the one that is mined",
         "repository_shallow": "a shallow clone whose history ends inside the window, so that its oldest commits would "
         "look as if they had brought everything",
         "repository_without_python": "no Python file at the head or in the window",

@@ -51,8 +51,8 @@ class Manifest:
     """Seeds by their name in the configuration."""
     config: dict[str, Any]
     """Resolved configuration without `release.overwrite`; absolute local paths are reduced to a name."""
-    repositories: tuple[dict[str, str | int | None], ...]
-    """Repositories with host, branch and head, sorted by name."""
+    repositories: tuple[dict[str, str | int | tuple[str, ...] | None], ...]
+    """Repositories with host, branch, head and other names, sorted by name."""
     rows: dict[str, int]
     """Rows of every config."""
     files: tuple[FileEntry, ...]
@@ -99,7 +99,7 @@ def published_config(config: Config) -> dict[str, Any]:
     return plain
 
 
-def _public_record(record: RepositoryRecord) -> dict[str, str | int | None]:
+def _public_record(record: RepositoryRecord) -> dict[str, str | int | tuple[str, ...] | None]:
     """Return a repository as JSON values, its web address without secrets."""
     web_url = None if record.web_url is None else _without_secrets(record.web_url)
     return asdict(record) | {"web_url": web_url}

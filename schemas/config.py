@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar, Union, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
@@ -22,6 +23,8 @@ Section = TypeVar("Section")
 _MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
 # Permalinks go into published rows, so credentials and private query strings must not.
 _WEB_URL = re.compile(r"https?://[^\s@?#]+")
+# Owner (for nested groups all of them) and name, each fit for a folder.
+_ALIAS = re.compile(r"[\w+~][\w.+~-]*(?:/[\w+~][\w.+~-]*)+")
 
 TESTBEDS = (
     "raw_data",
@@ -56,7 +59,9 @@ class SourceConfig:
     web_url: str | None = None
     """Base of permalinks such as https://github.com/owner/name; derived from https URLs when left out."""
     repo_id: int | None = None
-    """The host's numeric id, where known."""
+    """The host's numeric id, where known: it identifies the repository through renames, in row ids too."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the repository, such as earlier ones: owner/name each; only for a single location."""
     optional: bool = False
     """A location that does not exist or is no usable repository is skipped with a reason, not an error."""
 
@@ -359,9 +364,23 @@ def _check_licences(licences: LicencesConfig) -> None:
 def _check_source(source: SourceConfig, where: str) -> None:
     if bool(source.git) == bool(source.fast_import):
         raise ConfigError(f"{where} must have either git or fast_import, a list of locations")
-    if len(source.git) + len(source.fast_import) > 1 and (source.repo or source.web_url or source.repo_id):
-        raise ConfigError(f"{where}: repo, web_url and repo_id belong to a single location; split the list")
-    if source.web_url is not None and not _WEB_URL.fullmatch(source.web_url):
+    single = (source.repo, source.web_url, source.repo_id, source.aliases or None)
+    if len(source.git) + len(source.fast_import) > 1 and single != (None, None, None, None):
+        raise ConfigError(f"{where}: repo, web_url, repo_id and aliases belong to a single location; split the list")
+    if source.web_url is not None and not _is_web_url(source.web_url):
         raise ConfigError(f"{where}.web_url must be a plain https:// or http:// address without user, query, fragment")
     if source.repo is not None and source.repo.count("/") != 1:
         raise ConfigError(f"{where}.repo must be owner/name, not {source.repo!r}")
+    if source.repo_id is not None and source.repo_id < 1:
+        raise ConfigError(f"{where}.repo_id must be the host's positive number, not {source.repo_id}")
+    for alias in source.aliases:
+        if not _ALIAS.fullmatch(alias):
+            raise ConfigError(f"{where}.aliases must be names such as owner/name, not {alias!r}")
+
+
+def _is_web_url(text: str) -> bool:
+    """Say whether a text is a plain web address with a host."""
+    try:
+        return _WEB_URL.fullmatch(text) is not None and bool(urlsplit(text).hostname)
+    except ValueError:
+        return False

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
+from urllib.parse import urlsplit
 
 from schemas.errors import PipelineError
 
 Row = TypeVar("Row")
+LOCAL = "local"
 
 
 class Novelty(StrEnum):
@@ -29,10 +31,26 @@ class Novelty(StrEnum):
     COPIED_OLD = "copied_old"
 
 
-def make_row_id(repo: str, commit_id: str, path: str, fun_name: str, start_byte: int) -> str:
-    """Return the 32 hex digits that identify a method: BLAKE2b-128 of the five NUL-joined parts."""
-    key = "\0".join((repo, commit_id, path, fun_name, str(start_byte)))
-    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def make_repository_key(repo: str, host: str, repo_id: int | None, web_url: str | None) -> str:
+    """Return what identifies a repository through renames: `host:id` with a numeric id, else owner/name.
+
+    A local clone (`local`) has its id from the host of its web address; local ids without one are a host of their own.
+    """
+    return repo if repo_id is None else f"{home_of(host, web_url)}:{repo_id}"
+
+
+def home_of(host: str, web_url: str | None) -> str:
+    """Return the host that knows a repository: of a local clone that of its web address."""
+    return urlsplit(web_url).netloc.lower() if host == LOCAL and web_url else host
+
+
+def make_row_id(repository_key: str, commit_id: str, path: str, fun_name: str, start_byte: int) -> str:
+    """Return the 32 hex digits that identify a method: BLAKE2b-128 of the five NUL-joined parts.
+
+    The first is `make_repository_key`'s, so that a repository with a numeric id keeps its row ids when it is renamed.
+    """
+    text = "\0".join((repository_key, commit_id, path, fun_name, str(start_byte)))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,7 @@ class RepositoryRecord:
     repo: str
     """owner/name."""
     host: str
-    """Host name of the clone URL; `local` for paths and imported samples."""
+    """Host of the clone URL, with its port unless that is the default; `local` for paths and imported samples."""
     repo_id: int | None
     """The host's numeric id, null when there is none."""
     web_url: str | None
@@ -86,6 +104,13 @@ class RepositoryRecord:
     """Commit id of that branch when it was mined."""
     n_commits: int
     """Commits reachable from head."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the repository that the configuration gives, such as earlier ones, sorted."""
+
+    @property
+    def key(self) -> str:
+        """Return what row ids name the repository by (`make_repository_key`)."""
+        return make_repository_key(self.repo, self.host, self.repo_id, self.web_url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +158,8 @@ class Method:
     """A method that a commit of the window brought or touched, of any novelty class (table `methods`)."""
 
     row_id: str
-    """Hash of repository, commit, path, qualified name and start byte (`make_row_id`)."""
+    """Hash of repository (`host:id` with a numeric id, else owner/name), commit, path, qualified name and start byte
+    (`make_row_id`)."""
     repo: str
     """owner/name."""
     repo_id: int | None
@@ -194,7 +220,7 @@ class DataPoint:
     """
 
     row_id: str
-    """Hash of repository, commit, path, qualified name and start byte."""
+    """Hash of repository (`host:id` with a numeric id, else owner/name), commit, path, qualified name, start byte."""
     repo: str
     """owner/name."""
     repo_id: int | None

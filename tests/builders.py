@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from schemas.records import DataPoint, Method, Novelty, make_row_id
+from schemas.records import LOCAL, DataPoint, Method, Novelty, make_repository_key, make_row_id
 
 FIRST_DATE = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 AUTHOR = "Ada Author <ada@example.org>"
@@ -207,6 +207,12 @@ def _stamp(date: datetime | str) -> bytes:
 _METHOD_CODE = 'def area(width, height):\n    """Return the area of a rectangle."""\n    return width * height'
 
 
+def _row_id(values: Mapping[str, Any]) -> str:
+    """Return the row id of a local repository's method."""
+    key = make_repository_key(values["repo"], LOCAL, values["repo_id"], None)
+    return make_row_id(key, values["commit_id"], values["path"], values["fun_name"], values["start_byte"])
+
+
 def make_method(**overrides: Any) -> Method:  # noqa: ANN401 - each value has its field's type
     """Return an `added` method; the row id follows from the identification unless it is given."""
     start = overrides.get("start_byte", 0)
@@ -239,9 +245,7 @@ def make_method(**overrides: Any) -> Method:  # noqa: ANN401 - each value has it
         "author_is_bot": False,
         "code": code,
     } | overrides
-    values.setdefault(
-        "row_id", make_row_id(values["repo"], values["commit_id"], path, values["fun_name"], values["start_byte"])
-    )
+    values.setdefault("row_id", _row_id(values))
     return Method(**values)
 
 
@@ -277,7 +281,6 @@ def make_point(**overrides: Any) -> DataPoint:  # noqa: ANN401 - each value has 
         }
         | overrides
     )
-    identity = (values["repo"], values["commit_id"], values["path"], values["fun_name"], values["start_byte"])
     if "row_id" not in overrides:
-        values["row_id"] = make_row_id(*identity)
+        values["row_id"] = _row_id(values)
     return DataPoint(**values)

@@ -174,6 +174,29 @@ class TestLocalClones:
         clone = open_clone(place_of(other.path, repo="o/n"), repos)
         assert (clone.record.head, clone.record.n_commits) == (head, 1)
 
+    def test_the_clone_under_a_former_name_is_taken_over(self, repo: RepoBuilder, repos: Path) -> None:
+        repo.commit({"a.py": b"1"})
+        old = open_clone(place_of(repo.path, repo="geo/old"), repos).git_dir
+        (old / "marker").write_text("the same folder")
+        head = repo.commit({"a.py": b"2"})
+        clone = open_clone(place_of(repo.path, repo="forms/new"), repos, ("geo/none", "geo/old"))
+        assert (clone.git_dir, clone.record.head) == (repos / "local/forms/new.git", head)
+        assert (clone.git_dir / "marker").read_text() == "the same folder"
+        assert not old.exists()
+
+    def test_a_clone_of_its_own_is_not_replaced_by_a_former_one(self, repo: RepoBuilder, repos: Path) -> None:
+        repo.commit({"a.py": b"1"})
+        new = open_clone(place_of(repo.path, repo="geo/new"), repos).git_dir
+        old = open_clone(place_of(repo.path, repo="geo/old"), repos).git_dir
+        assert open_clone(place_of(repo.path, repo="geo/new"), repos, ("geo/old",)).git_dir == new
+        assert old.is_dir()
+
+    def test_a_former_clone_that_is_damaged_is_made_anew(self, repo: RepoBuilder, repos: Path) -> None:
+        head = repo.commit({"a.py": b"1"})
+        old = open_clone(place_of(repo.path, repo="geo/old"), repos).git_dir
+        (old / "HEAD").unlink()
+        assert open_clone(place_of(repo.path, repo="geo/new"), repos, ("geo/old",)).record.head == head
+
     def test_sha256_repositories(self, tmp_path: Path, repos: Path) -> None:
         repo = RepoBuilder(tmp_path / "sha256", object_format="sha256")
         repo.commit({"a.py": b"1"})

@@ -90,7 +90,7 @@ class TestHttps:
         record = open_clone(place, repos).record
         assert (record.repo, record.host, record.default_branch, record.n_commits) == (
             "owner/name",
-            "localhost",
+            server.url.removeprefix("https://"),
             "main",
             1,
         )

@@ -31,6 +31,7 @@ class TestIdentify:
             ("https://github.com/a/b", "a/b", "github.com/a/b.git", "https://github.com/a/b"),
             ("https://github.com/a/b/", "a/b", "github.com/a/b.git", "https://github.com/a/b"),
             ("https://gitlab.com/g/sub/b.git", "g/sub/b", "gitlab.com/g/sub/b.git", "https://gitlab.com/g/sub/b"),
+            ("https://github.com:443/a/b", "a/b", "github.com/a/b.git", "https://github.com:443/a/b"),
             ("https://git.example:8443/a/b", "a/b", "git.example_8443/a/b.git", "https://git.example:8443/a/b"),
             ("HTTPS://git.sr.ht/~who/b", "~who/b", "git.sr.ht/~who/b.git", "https://git.sr.ht/~who/b"),
         ],
@@ -38,6 +39,16 @@ class TestIdentify:
     def test_names_and_folders_of_urls(self, location: str, repo: str, folder: str, web_url: str) -> None:
         place = identify(SourceConfig(git=(location,)), location, Path("/"))
         assert (place.repo, str(place.git_dir(Path("/r"))), place.web_url) == (repo, f"/r/{folder}", web_url)
+
+    def test_a_port_belongs_to_the_host(self) -> None:
+        location = "https://git.example:8443/a/b"
+        place = identify(SourceConfig(git=(location,), repo_id=7), location, Path("/"))
+        assert (place.host, place.key) == ("git.example:8443", "git.example:8443:7")
+
+    def test_aliases_are_the_other_names(self, repo: RepoBuilder) -> None:
+        source = SourceConfig(git=(str(repo.path),), aliases=("z/z", "src/shapes", "a/b"))
+        place = identify(source, str(repo.path), Path("/"))
+        assert (place.repo, place.aliases, place.key) == ("src/shapes", ("a/b", "z/z"), "src/shapes")
 
     def test_a_local_path_and_its_name(self, repo: RepoBuilder) -> None:
         assert place_of(repo.path) == Place("path", str(repo.path), "local", "src", "shapes", None, None, None)

@@ -20,6 +20,7 @@ SINCE = datetime(2024, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = "1600000000 +0000"
 REPO = "example/shapes"
+KEY = "local:7"
 AREA = b"def area(width, height):\n    return width * height\n"
 ROUND = b"def round_up(value):\n    return -(-value // 1)\n"
 
@@ -60,7 +61,7 @@ class TestRows:
         mined = mine(builder, web_url="https://example.org/o/n")
         (row,) = mined.methods
         assert row == type(row)(
-            row_id=make_row_id(REPO, commit, "pkg/a b.py", "Shape.area", 49),
+            row_id=make_row_id("example.org:7", commit, "pkg/a b.py", "Shape.area", 49),
             repo=REPO,
             repo_id=7,
             url=f"https://example.org/o/n/blob/{commit}/pkg/a%20b.py#L4-L6",
@@ -331,7 +332,7 @@ class TestWhatIsLeftOut:
         monkeypatch.setattr("miners.method_rows.dedent", refuse)
         commit = builder.commit({"a.py": AREA})
         mined = mine(builder)
-        row_id = make_row_id(REPO, commit, "a.py", "area", 0)
+        row_id = make_row_id(KEY, commit, "a.py", "area", 0)
         assert mined.excluded == [Exclusion(row_id, "methods", "dedent_failed", "no")]
         assert counts(mined)["methods"] == (1, 0)
 
@@ -342,7 +343,7 @@ class TestWhatIsLeftOut:
         mined = mine(builder)
         assert mined.excluded == [
             Exclusion(
-                make_row_id(REPO, commit, "a.py", "m", 10),
+                make_row_id(KEY, commit, "a.py", "m", 10),
                 "methods",
                 "scope_unknown",
                 "a.py:2: a syntax error hides the scope of m",
@@ -471,7 +472,7 @@ class TestWhatIsLeftOut:
         assert [(row.path, row.blob_id) for row in mined.files] == [("a.py", blobs[0])]
         assert mined.excluded == [
             Exclusion(
-                make_row_id(REPO, commit, "a.py", "area", 0),
+                make_row_id(KEY, commit, "a.py", "area", 0),
                 "methods",
                 "row_id_repeated",
                 "a.py:1: the commit's tree has the path more than once",

@@ -29,7 +29,7 @@ CONFIG = Config(
     release=ReleaseConfig(version="1.2.0", name="shapes"),
 )
 REPOSITORIES = (
-    RepositoryRecord("o/n", "example.org", 7, "https://example.org/o/n", "devel", "e" * 40, 30),
+    RepositoryRecord("o/n", "example.org", 7, "https://example.org/o/n", "devel", "e" * 40, 30, ("o/earlier",)),
     RepositoryRecord("example/shapes", "local", None, None, "main", "d" * 40, 12),
 )
 FUNNEL = (

@@ -45,6 +45,7 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
                 "default_branch": "main",
                 "head": "d" * 40,
                 "n_commits": 12,
+                "aliases": [],
             },
             {
                 "repo": "o/n",
@@ -54,6 +55,7 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
                 "default_branch": "devel",
                 "head": "e" * 40,
                 "n_commits": 30,
+                "aliases": ["o/earlier"],
             },
         ],
         "rows": {"raw_data": 6},

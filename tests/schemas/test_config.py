@@ -124,12 +124,20 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
         ("[[sources]]\n", r"sources\[1\] must have either git or fast_import"),
         (
             "[[sources]]\ngit = ['a', 'b']\nrepo = 'o/n'\n",
-            r"sources\[1\]: repo, web_url and repo_id belong to a single",
+            r"sources\[1\]: repo, web_url, repo_id and aliases belong to a single",
         ),
         (
             "[[sources]]\ngit = ['a']\nweb_url = 'https://me:secret@h/o/n'\n",
             r"web_url must be a plain https",
         ),
+        (
+            "[[sources]]\ngit = ['a', 'b']\naliases = ['o/n']\n",
+            r"sources\[1\]: repo, web_url, repo_id and aliases belong to a single",
+        ),
+        ("[[sources]]\ngit = ['a']\nweb_url = 'https://[h/o/n'\n", r"web_url must be a plain https"),
+        ("[[sources]]\ngit = ['a']\nrepo_id = 0\n", r"sources\[1\].repo_id must be the host's positive number, not 0"),
+        ("[[sources]]\ngit = ['a']\naliases = ['n']\n", r"aliases must be names such as owner/name, not 'n'"),
+        ("[[sources]]\ngit = ['a']\naliases = ['../n']\n", r"aliases must be names such as owner/name, not '../n'"),
         ("[[sources]]\ngit = ['a']\nrepo = 'n'\n", r"sources\[1\].repo must be owner/name, not 'n'"),
         ("mining = 3\n", r"mining must be a table"),
         ("x = [\n", r"is no valid TOML"),

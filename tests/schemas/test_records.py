@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from schemas.errors import ConfigError, DataError, PipelineError, TransientError
-from schemas.records import Exclusion, StageReport, count_reasons, make_row_id
+from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons, make_repository_key, make_row_id
 
 
 def test_row_id_is_the_blake2b_of_the_five_parts() -> None:
@@ -21,6 +21,23 @@ def test_row_id_tells_every_part_apart() -> None:
         make_row_id("o/n", "c1", "a.py", "f", 2),
     }
     assert len(ids) == 6
+
+
+@pytest.mark.parametrize(
+    ("host", "repo_id", "web_url", "key"),
+    [
+        ("github.com", None, "https://github.com/o/n", "o/n"),
+        ("github.com", 7, "https://github.com/o/n", "github.com:7"),
+        ("git.example:8443", 7, None, "git.example:8443:7"),
+        ("gitlab.com", 7, "https://github.com/o/n", "gitlab.com:7"),
+        ("local", 7, "https://GitHub.com/o/n", "github.com:7"),
+        ("local", 7, None, "local:7"),
+        ("local", None, "https://github.com/o/n", "o/n"),
+    ],
+)
+def test_a_repository_is_its_id_on_its_host(host: str, repo_id: int | None, web_url: str | None, key: str) -> None:
+    assert make_repository_key("o/n", host, repo_id, web_url) == key
+    assert RepositoryRecord("o/n", host, repo_id, web_url, "main", "a" * 40, 1).key == key
 
 
 def test_stage_report_that_loses_a_row_is_refused() -> None:

@@ -1,0 +1,147 @@
+"""Which repositories a configuration names: every location parsed, and several names of one repository united."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from miners.clone import Clone, Place, identify
+from schemas.config import Config, SourceConfig
+from schemas.errors import ConfigError
+from schemas.records import LOCAL, Exclusion, Kept, RepositoryRecord, home_of
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One repository to be opened."""
+
+    place: Place
+    """Where it is and what it is called."""
+    config: SourceConfig
+    """The section of the configuration that names it."""
+    former: tuple[str, ...] = ()
+    """Its other names that no other repository has: a clone under one of them is its own."""
+
+    @property
+    def repo(self) -> str:
+        """Return owner/name."""
+        return self.place.repo
+
+
+def plan_sources(config: Config, base: Path) -> Kept[Source]:
+    """Return every repository that the configuration names, sorted by name; relative paths start at `base`.
+
+    Sources with one numeric id on one host, and those that another's `aliases` name, are one repository: the rest is
+    excluded (`repository_repeated`). ConfigError for a location that is wrong (when the source is optional: excluded),
+    when two repositories share a name, and when sources of one repository disagree on its branch or numeric id.
+    """
+    sources: list[Source] = []
+    excluded = []
+    for section in config.sources:
+        for location in (*section.git, *section.fast_import):
+            try:
+                sources.append(Source(identify(section, location, base), section))
+            except ConfigError as error:
+                if not section.optional:
+                    raise
+                excluded.append(Exclusion(section.repo or location, "sources", "source_missing", str(error)))
+    united = _unite(sources)
+    by_name = _check_names(united.rows)
+    planned = [
+        replace(source, former=tuple(name for name in source.place.aliases if name.casefold() not in by_name))
+        for source in united.rows
+    ]
+    return Kept(sorted(planned, key=lambda source: source.repo), [*excluded, *united.excluded])
+
+
+def _check_names(sources: Sequence[Source]) -> dict[str, Source]:
+    """Return the sources by name, small letters for capitals, which folders of some machines do not tell apart."""
+    by_name: dict[str, Source] = {}
+    for source in sources:
+        other = by_name.setdefault(source.repo.casefold(), source)
+        if other is not source:
+            names = " and ".join(sorted({other.repo, source.repo}))
+            raise ConfigError(
+                f"two sources are called {names} ({other.place.url}, {source.place.url}); give one of them another "
+                "`repo` in its [[sources]], or both the same repo_id when they are one repository"
+            )
+    return by_name
+
+
+def _unite(sources: Sequence[Source]) -> Kept[Source]:
+    """Return one source for each repository, in the order of the configuration, and the others as exclusions."""
+    kept, excluded = [], []
+    for group in _groups(sources):
+        listed = {alias for source in group for alias in source.place.aliases}
+        # The newest name: one that no other section calls an alias, then one whose section knows of aliases.
+        first = min(group, key=lambda source: (source.repo in listed, not source.place.aliases))
+        ids = sorted({source.place.repo_id for source in group if source.place.repo_id is not None})
+        branches = {source.place.branch for source in group}
+        if len(ids) > 1 or len(branches) > 1:
+            what = "numeric ids" if len(ids) > 1 else "branches"
+            names = ", ".join(source.repo for source in group)
+            raise ConfigError(f"sources of one repository ({names}) have different {what}; keep one of them")
+        aliases = tuple(sorted((listed | {source.repo for source in group}) - {first.repo}))
+        place = replace(first.place, aliases=aliases, repo_id=ids[0] if ids else None)
+        kept.append(replace(first, place=place))
+        excluded += [
+            Exclusion(
+                source.repo, "sources", "repository_repeated", f"the repository {place.key}, mined as {first.repo}"
+            )
+            for source in group
+            if source is not first
+        ]
+    return Kept(kept, excluded)
+
+
+def _groups(sources: Sequence[Source]) -> list[list[Source]]:
+    """Return the sources of each repository: linked by numeric id, or by one's aliases where ids do not contradict."""
+    group_of = [[index] for index in range(len(sources))]
+
+    def link(one: int, other: int) -> None:
+        if group_of[one] is not group_of[other]:
+            group_of[one] += group_of[other]
+            for index in group_of[other]:
+                group_of[index] = group_of[one]
+
+    by_key: dict[str, int] = {}
+    by_name: dict[tuple[str, str], list[int]] = {}
+    for index, source in enumerate(sources):
+        by_name.setdefault((_home(source.place), source.repo), []).append(index)
+        if source.place.repo_id is not None:
+            link(by_key.setdefault(source.place.key, index), index)
+    for index, source in enumerate(sources):
+        for alias in source.place.aliases:
+            for other in by_name.get((_home(source.place), alias), ()):
+                ids = {source.place.repo_id, sources[other].place.repo_id} - {None}
+                if len(ids) < 2:
+                    link(index, other)
+    groups = {id(group): sorted(group) for group in group_of}
+    return [[sources[index] for index in group] for group in sorted(groups.values())]
+
+
+def _home(place: Place) -> str:
+    return home_of(place.host, place.web_url)
+
+
+def drop_repeated(clones: Sequence[Clone]) -> Kept[Clone]:
+    """Return the clones, and an exclusion (`repository_repeated`) for each whose newest commit another one has.
+
+    The same newest commit is the same history. Of two the longer one is kept (the other is shallow), then one with a
+    numeric id, then one that is not local, then the first by name.
+    """
+    best: dict[str, Clone] = {}
+    for clone in sorted(clones, key=lambda item: _rank(item.record)):
+        best.setdefault(clone.record.head, clone)
+    kept, excluded = [], []
+    for clone in clones:
+        record, keeper = clone.record, best[clone.record.head].record
+        if record is keeper:
+            kept.append(clone)
+        else:
+            detail = f"its newest commit, {record.head}, is that of {keeper.repo}, which is mined"
+            excluded.append(Exclusion(record.repo, "sources", "repository_repeated", detail))
+    return Kept(kept, excluded)
+
+
+def _rank(record: RepositoryRecord) -> tuple[int, bool, bool, str]:
+    return -record.n_commits, record.repo_id is None, record.host == LOCAL, record.repo
