@@ -55,6 +55,8 @@ _PHRASES = (
     (r"polyform small business license", "PolyForm-Small-Business-1.0.0", None),
     (r"common public license version 1 0", "CPL-1.0", "EPL-"),
     (r"shall be used for good not evil", "JSON", "MIT"),
+    (r"this license agreement is between the python software foundation psf", "PSF-2.0", None),
+    (r"this license agreement is between beopen com", "Python-2.0", "PSF-2.0"),  # CPython's stack of four licences
 )
 _CREATIVE_COMMONS = re.compile(
     r"attribution (?P<nc>non ?commercial )?(?P<more>no ?deriv(?:ative)?s |share ?alike )?"

@@ -22,10 +22,13 @@ _LICENCE_FILE = re.compile(
 )
 # What is in all of these names and in those of metadata; cheaper to look for first.
 _SIGNS = re.compile(rb"licen|copy|gpl|^pyproject|^setup", re.IGNORECASE)
-# Notices of other people's code, and programs and data that happen to bear the name.
+# Notices of other people's code, and programs, archives and data that happen to bear the name.
 _NOT_A_TEXT = re.compile(
-    r"third.?part|3rd.?part|vendor|bundled|\.(?:pyi?|json|ya?ml|toml|cfg|sh|js|ts|html?|c|h|png|svg)$", re.IGNORECASE
+    r"third.?part|3rd.?part|vendor|bundled|\.(?:pyi?|json|ya?ml|toml|cfg|sh|js|ts|html?|c|h|png|svg|whl|zip|gz)$",
+    re.IGNORECASE,
 )
+# Pages of a documentation and lists of holders: below the root they tell a licence only when it is recognised.
+_PAGE = re.compile(r"\.(?:md|rst)$|^copyright", re.IGNORECASE)
 # The folder of the REUSE convention, whose files are named after their licences: https://reuse.software/spec/
 _REUSE = "LICENSES"
 # Licences made for texts, pictures and fonts; beside a licence for software they are not the code's.
@@ -187,7 +190,7 @@ class LicenceDetector:
             matches += texts or [(name, NOASSERTION)]
             if named or not is_reuse:  # others there are of bundled code: the convention's names are SPDX ids
                 found += texts
-                has_text = True
+                has_text |= bool(texts) or not _PAGE.search(name)
         expression = _resolve(found, stated)
         return _Verdict(has_text or bool(stated), expression, tuple(sorted(matches)))
 

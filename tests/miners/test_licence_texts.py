@@ -16,6 +16,11 @@ it under the terms of the GNU {kind}General Public License as published by
 the Free Software Foundation, either version {version} of the License, or
 (at your option) any later version.
 """
+PSF = """PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2
+
+1. This LICENSE AGREEMENT is between the Python Software Foundation
+("PSF"), and the Individual or Organization ("Licensee") accessing ...
+"""
 # As in the licence that redis took in 2024, in our words but for the names of both licences.
 CHOICE_OF_CLOSED = """From now on, contributions are subject to the user's choice of the
 Redis Source Available License v2 (RSALv2) or the Server Side Public License v1 (SSPLv1).
@@ -90,6 +95,9 @@ class TestNearlyTheSame:
             ("Business Source License 1.1\n\nParameters", ("BUSL-1.1",)),
             ("Common Public License Version 1.0\n\n" + TEXTS["EPL-1.0"], ("CPL-1.0",)),
             (MIT.replace("The above", "The Software shall be used for Good, not Evil.\n\nThe above"), ("JSON",)),
+            (PSF, ("PSF-2.0",)),
+            (PSF + "BEOPEN.COM\n1. This LICENSE AGREEMENT is between BeOpen.com", ("Python-2.0",)),
+            (PSF.replace("Python Software Foundation", "Plotting Development Team"), ()),
             (MIT + "\nFor non-commercial use only.\n", ("LicenseRef-NonCommercial", "MIT")),
             (MIT + "\nFor commercial or non-commercial use.\n", ("MIT",)),
         ],

@@ -46,7 +46,8 @@ class TestNames:
     @pytest.mark.parametrize(
         "name",
         ["license.py", "LICENSE-THIRD-PARTY", "LICENSE-3RD-PARTY.txt", "licenses.json", "licensing.md", "README.md",
-         "docs/LICENSE", "vendor/LICENSE", "my-license", "copyright.py", "copyingfiles.md", "licenses/MIT.txt"],
+         "docs/LICENSE", "vendor/LICENSE", "my-license", "copyright.py", "copyingfiles.md", "licenses/MIT.txt",
+         "license.dist-0.1-py2.py3-none-any.whl"],
     )  # fmt: skip
     def test_names_of_other_files(self, repo: RepoBuilder, reader: ObjectReader, name: str) -> None:
         assert LicenceDetector(reader).of_file(commit(repo, {name: MIT}), b"a.py", b"") == Licence(None, ())
@@ -231,6 +232,18 @@ class TestFolders:
                 b"a/c.py",
                 None,
                 ("a/LICENSE: NOASSERTION", "LICENSE: MIT"),
+            ),
+            (
+                {"LICENSE": MIT, "docs/license.rst": "This project is under the MIT license.", "docs/conf.py": ""},
+                b"docs/conf.py",
+                "MIT",
+                ("docs/license.rst: NOASSERTION", "LICENSE: MIT"),
+            ),
+            (
+                {"LICENSE": MIT, "a/COPYRIGHT": "Copyright 2024 Ada", "a/license.md": ISC, "a/c.py": ""},
+                b"a/c.py",
+                "ISC",
+                ("a/COPYRIGHT: NOASSERTION", "a/license.md: ISC", "LICENSE: MIT"),
             ),
             (
                 {"LICENSE": MIT, "a/LICENSES/ISC.txt": ISC, "a/c.py": ""},
