@@ -75,6 +75,20 @@ class TestTexts:
     def test_other_forms(self, text: str, found: tuple[str, ...]) -> None:
         assert recognise(text) == found
 
+    def test_the_clause_on_endorsement_varies(self) -> None:
+        start, end = BSD3.index("3. Neither the name"), BSD3.index("THIS SOFTWARE IS PROVIDED")
+        names = (
+            "* The names of the contributors may not be used to endorse or promote products derived from this software "
+            "without specific prior written permission.\n\n"
+        )
+        assert recognise(BSD3[:start] + names + BSD3[end:]) == ("BSD-3-Clause",)
+        advertising = (
+            "3. All advertising materials mentioning features or use of this software must display the following "
+            "acknowledgement: This product includes software developed by the organization and its contributors.\n\n"
+        )
+        assert recognise(BSD3[:start] + advertising + BSD3[start:]) == ()
+        assert recognise(BSD3[:start] + BSD3[end:]) == ("BSD-2-Clause",)
+
     def test_gpl_is_not_affero_although_it_names_it(self) -> None:
         assert "Affero" in GPL3
         assert recognise(GPL3) == ("GPL-3.0",)

@@ -201,6 +201,26 @@ METHODS = (
     MethodCase(
         "licence_header", "planar", "planar/transform.py", "Affine.inverse", columns={"license": "BSD-2-Clause"}
     ),
+    MethodCase(
+        "licence_folder",
+        "gridtext",
+        "gridtext/colours/hues.py",
+        "hue_steps",
+        columns={
+            "license": "0BSD",
+            "license_matches": ("gridtext/colours/LICENSE: 0BSD", "LICENSE.txt: BSD-3-Clause"),
+        },
+    ),
+    MethodCase(
+        "licence_not_allowed",
+        "gridtext",
+        "gridtext/hyphenate.py",
+        "break_points",
+        columns={
+            "license": "GPL-2.0-or-later",
+            "license_matches": ("header: GPL-2.0-or-later", "LICENSE.txt: BSD-3-Clause"),
+        },
+    ),
     MethodCase("licence_missing", "almanac", "almanac/ical.py", "fold", columns={"license": None}),
     MethodCase("licence_missing", "planar", "plotter/svg.py", "path_data", columns={"license": None}),
 )

@@ -77,7 +77,7 @@ def run_all(folder: Path) -> Run:
         for blob_id in {method.blob_id for method in repository.methods}:
             blobs[blob_id] = git(clone.git_dir, "cat-file", "blob", blob_id)
     methods = [method for repository in mined.values() for method in repository.methods]
-    features = compute_features(methods, config.features)
+    features = compute_features(methods, config.features, config.mining, config.licences)
     new = [NewMethod(row.row_id, row.repo, row.novelty, code_without_docstring(row.code)) for row in features.rows]
     copies = [
         copy

@@ -43,7 +43,7 @@ FACTS = {
         19,
         ("metrics", "topic-cron", "topic-events", "topic-retry", "topic-states"),
     ),
-    "gridtext": Facts("main", "6f6d8e3eca6b4288acc5f02eea791cc9132d58d1", 6, 0, 12),
+    "gridtext": Facts("main", "81da54060a470d741f2037340d926b2a627a1fb6", 7, 0, 15),
     "measures": Facts("main", "e69fe81f4d5ac3a7df2febae8d48101441604dcc", 8, 0, 13),
     "planar": Facts("main", "7eabd3491fb6b85299006ec76788accdc1e3454f", 7, 1, 9, ("plotter",)),
     "quirks": Facts("main", "5a0b183c9058ba43cd9e9f1c799abe50fe2cc928", 9, 0, 28),
