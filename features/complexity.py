@@ -20,41 +20,21 @@ tests/features/test_lizard_agreement.py.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tree_sitter import Node
 
 from features.ast_counts import Landmarks
+from features.lexical import tally
 from features.parsing import ParsedCode
 
-# lizard 1.24, PythonReader._control_flow_keywords | _logical_operators.
-CONDITIONS = frozenset((b"if", b"elif", b"for", b"while", b"except", b"finally", b"and", b"or"))
-
-# lizard's token pattern (lizard_languages/token_pattern.py) without the alternatives of other languages.
-_TOKEN = re.compile(
-    rb"#[^\n]*"  # comment
-    rb'|"""(?:\\.|[^\\])*?"""'
-    rb"|'''(?:\\.|[^\\])*?'''"
-    rb"|[A-Za-z0-9_\x80-\xff]+"  # name, keyword, string prefix, part of a number
-    rb'|"(?:\\.|[^"\\\n])*"'
-    rb"|'(?:\\.|[^'\\\n])*'"
-    rb"|:=|::|\*\*|<<=|>>=|==|!=|<=|>=|->|\+\+|--|\+=|-=|\^=|&=|\|=|//=?|\.\.\."
-    rb"|\\\r?\n|\n"  # line continuation, line end
-    rb"|[^ \t\r\f\v]",
-    re.DOTALL,
-)
 _SPECIFIER_MARK = re.compile(rb"[#'\"\\]")
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _TRIPLE = (b'"""', b"'''")
 _NEWLINE = b"\n"
-_COMMENT = ord("#")
-_SPANNING = frozenset(b"\"'\\")  # first bytes of tokens that may hold line ends
-# Stands for one token of a string that holds no line; NUL is in no Python source.
-_UNCOUNTED_LINE = b"\0"
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(NamedTuple):
     """The software metrics of a data point."""
 
     nloc: int
@@ -65,13 +45,14 @@ class Metrics:
     """Lexical tokens from the function's name on."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(NamedTuple):
     """Bytes to replace before the text is split into tokens."""
 
     start: int
     end: int
     text: bytes
+    n_tokens: int = 0
+    """Tokens that the bytes count for beside those of `text`."""
 
 
 def measure(parsed: ParsedCode, landmarks: Landmarks) -> Metrics:
@@ -82,32 +63,10 @@ def measure(parsed: ParsedCode, landmarks: Landmarks) -> Metrics:
     edits.extend(_string_edits(source, landmarks))
     name = parsed.definition.function.child_by_field_name("name")
     begin = parsed.definition.function.start_byte if name is None else name.start_byte
-    tokens = _TOKEN.findall(_apply(source, begin, edits))
-    n_tokens, n_lines, n_conditions = _tally(tokens)
+    text, n_left_out = _apply(source, begin, edits)
+    found = tally(text)
     n_cases = sum(not any(start <= case.start_byte < end for start, end in nested) for case in landmarks.cases)
-    return Metrics(n_lines, 1 + n_conditions + n_cases, n_tokens)
-
-
-def _tally(tokens: Sequence[bytes]) -> tuple[int, int, int]:
-    """Return the numbers of tokens, of lines that hold one, and of conditions."""
-    n_tokens = n_lines = n_conditions = 0
-    fresh = True  # no token of this line yet
-    for token in tokens:
-        if token == _NEWLINE:
-            fresh = True
-            continue
-        first = token[0]
-        if first == _COMMENT:
-            continue
-        n_tokens += 1
-        if token in CONDITIONS:
-            n_conditions += 1
-        if fresh and token != _UNCOUNTED_LINE:
-            n_lines += 1
-            fresh = False
-        if first in _SPANNING:
-            n_lines += token.count(_NEWLINE)
-    return n_tokens, n_lines, n_conditions
+    return Metrics(found.n_lines, 1 + found.n_conditions + n_cases, found.n_tokens + n_left_out)
 
 
 def _own_span(function: Node) -> tuple[int, int] | None:
@@ -125,7 +84,7 @@ def _string_edits(source: bytes, landmarks: Landmarks) -> Iterator[_Edit]:
         elif source[string.end_byte - 3 : string.end_byte] in _TRIPLE and _stands_alone(string):
             opening = string.children[0]
             prefixed = opening.end_byte - opening.start_byte > len(_TRIPLE[0])
-            yield _Edit(string.start_byte, string.end_byte, _UNCOUNTED_LINE * (1 + prefixed))
+            yield _Edit(string.start_byte, string.end_byte, b" ", 1 + prefixed)
 
 
 def _stands_alone(string: Node) -> bool:
@@ -169,16 +128,18 @@ def _literal(source: bytes, start: int, end: int) -> _Edit:
     return _Edit(start, end, b'"""%s"""' % (_NEWLINE * breaks) if end > start else b"")
 
 
-def _apply(source: bytes, begin: int, edits: Sequence[_Edit]) -> bytes:
-    """Return the source from `begin` on with the edits made; an edit inside one already made is dropped."""
-    if not edits:
-        return source[begin:]
+def _apply(source: bytes, begin: int, edits: Sequence[_Edit]) -> tuple[bytes, int]:
+    """Return the source from `begin` on with the edits made, and the tokens that they count for beside their text.
+
+    An edit inside one already made is dropped.
+    """
     pieces = []
-    position = begin
+    position, n_tokens = begin, 0
     for edit in sorted(edits, key=lambda item: (item.start, -item.end)):
         if edit.start >= position:
             pieces.append(source[position : edit.start])
             pieces.append(edit.text)
             position = edit.end
+            n_tokens += edit.n_tokens
     pieces.append(source[position:])
-    return b"".join(pieces)
+    return b"".join(pieces), n_tokens

@@ -1,10 +1,9 @@
 """Text features: words, distinct words, spaces."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class TextCounts:
+class TextCounts(NamedTuple):
     """White-space features of a text (Galeras' n_words, vocab_size, n_whitespaces)."""
 
     n_words: int

@@ -21,8 +21,18 @@ _PYTHON2 = Query(PYTHON, "[(print_statement) (exec_statement)] @statement")
 MAX_COMMENT_RUN_COST = 150_000_000
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
+# A string whose value is its content: no prefix, no escape, no line end but LF. Most docstrings are such; each spares a
+# call of CPython's parser.
+_PLAIN_STRING = re.compile(
+    r'"""([^"\\\r\0]*+(?:"(?!"")[^"\\\r\0]*+)*+)"""'
+    r"|'{3}([^'\\\r\0]*+(?:'(?!'')[^'\\\r\0]*+)*+)'{3}"
+    r'|"([^"\\\r\n\0]++)"'
+    r"|'([^'\\\r\n\0]++)'"
+)
+
 # Nodes that the lexical view treats as one token, whatever the grammar shows inside.
 _ATOMIC = frozenset({"string", "comment", "line_continuation"})
+_NO_STATEMENT = ("comment", "line_continuation")
 
 
 def parse(source: bytes) -> Tree:
@@ -89,8 +99,12 @@ class Definition:
     """Offset just behind the colon that ends the signature."""
     docstring: Node | None
     """The docstring's expression statement, null if none."""
-    statements: tuple[Node, ...]
-    """Statements of the body without the docstring and without comments and semicolons."""
+
+    @property
+    def statements(self) -> tuple[Node, ...]:
+        """Return the statements of the body without the docstring and without comments and semicolons."""
+        found = [child for child in self.body.named_children if child.type not in _NO_STATEMENT]
+        return tuple(found if self.docstring is None else found[1:])
 
     @property
     def name(self) -> str:
@@ -105,13 +119,15 @@ def definition_of(node: Node) -> Definition | None:
     if function is None or function.type != "function_definition":
         return None
     body = function.child_by_field_name("body")
-    colon = next((child for child in reversed(function.children) if child.type == ":"), None)
+    backwards = range(function.child_count - 1, -1, -1)
+    colon = next((child for place in backwards if (child := function.child(place)) and child.type == ":"), None)
     if body is None or colon is None or body.type != "block":
         return None
-    statements = [child for child in body.named_children if child.type not in ("comment", "line_continuation")]
-    docstring = statements[0] if statements and docstring_value(statements[0]) is not None else None
-    rest = tuple(statements[1:] if docstring is not None else statements)
-    return Definition(node, function, body, colon.end_byte, docstring, rest)
+    places = range(body.named_child_count)
+    inside = (child for place in places if (child := body.named_child(place)) and child.type not in _NO_STATEMENT)
+    first = next(inside, None)
+    docstring = None if first is None or docstring_value(first) is None else first
+    return Definition(node, function, body, colon.end_byte, docstring)
 
 
 def has_python2_statement(code: bytes) -> bool:
@@ -131,6 +147,8 @@ def docstring_value(statement: Node) -> str | None:
     if expression.type not in ("string", "concatenated_string", "parenthesized_expression"):
         return None
     text = (expression.text or b"").decode("utf-8", "surrogateescape")
+    if text.isascii() and (plain := _PLAIN_STRING.fullmatch(text)) is not None:
+        return plain[plain.lastindex or 0]
     try:
         with warnings.catch_warnings():
             # An invalid escape such as "\d" is legal in the mined code; CPython only warns of it.

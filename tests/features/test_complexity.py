@@ -6,7 +6,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from features.ast_counts import count_nodes
-from features.complexity import CONDITIONS, Metrics, measure
+from features.complexity import Metrics, measure
+from features.lexical import CONDITIONS
 from features.parsing import parse_method
 from schemas.errors import DataError
 from tests.features.golden import GOLDEN

@@ -5,7 +5,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from features.docstrings import (
@@ -32,6 +32,20 @@ def signature(code: str) -> str:
 
 
 # -- the text
+
+
+@given(
+    st.sampled_from(["'", '"', "'''", '"""']),
+    st.lists(st.sampled_from([*"'\"a \n\\\r\f{x}é", "''", '""', "\\n"]), max_size=8).map("".join),
+)
+def test_the_text_is_the_one_that_cpython_reads(quotes: str, content: str) -> None:
+    code = f"def f():\n    {quotes}{content}{quotes}\n    return 1"
+    try:
+        expected = ast.get_docstring(ast.parse(code).body[0])  # type: ignore[arg-type]  # a function definition
+        parsed = parse_method(code)
+    except (SyntaxError, DataError):
+        reject()
+    assert docstring_of(parsed) == expected
 
 
 @pytest.mark.parametrize(
