@@ -25,6 +25,8 @@ class NearDuplicates:
     """Position of each set's keeper: the smallest position of its cluster, shape (n_sets,)."""
     partner: npt.NDArray[np.int64]
     """Position of each set's most similar partner, the smallest of equals; -1 for a set in no pair."""
+    similarity: npt.NDArray[np.float64]
+    """Jaccard similarity to the partner; -1.0 for a set in no pair."""
     pairs: Pairs
     """The pairs inside clusters of at most `max_listed` sets, in ascending order of (left, right)."""
     n_pairs: int
@@ -54,21 +56,17 @@ def group_pairs(
     blocks: Iterable[Pairs],
     max_listed: int = MAX_LISTED_CLUSTER,
     weights: npt.NDArray[np.int64] | None = None,
+    earlier: NearDuplicates | None = None,
 ) -> NearDuplicates:
     """Return clusters, most similar partners and pairs of sets with the given sizes, from verified pairs.
 
     A set may stand for several equal ones, `weights` of them: they count in `n_pairs` and in a cluster's size.
     In each pair left is smaller than right, and no pair comes twice. Memory is bounded by the number of sets times
-    `max_listed`, not by the number of pairs. The result does not depend on the order of pairs.
+    `max_listed`, not by the number of pairs. The result does not depend on the order of pairs; `earlier`, the result
+    of other pairs of the same sets and the same `max_listed`, is gone on from.
     """
-    n_sets = len(sizes)
-    log = _Log(
-        label=np.arange(n_sets),
-        large=np.zeros(n_sets, np.bool_),
-        similarity=np.full(n_sets, -1.0),
-        partner=np.full(n_sets, n_sets),
-    )
-    n_pairs, n_seen, limit = 0, 0, _LOGGED_PAIRS
+    log = _start(len(sizes)) if earlier is None else _resume(earlier, max_listed, weights)
+    n_pairs, n_seen, limit = 0 if earlier is None else earlier.n_pairs, 0, _LOGGED_PAIRS
     for block in blocks:
         n_seen += len(block.left)
         n_pairs += len(block.left) if weights is None else int(weights[block.left] @ weights[block.right])
@@ -79,8 +77,22 @@ def group_pairs(
             _fold(log, max_listed, weights)
             limit = max(_LOGGED_PAIRS, 2 * log.n_logged)
     _fold(log, max_listed, weights)
-    partner = np.where(log.partner < n_sets, log.partner, -1)
-    return NearDuplicates(log.label, partner, _sorted(log.pairs), n_pairs)
+    partner = np.where(log.partner < len(sizes), log.partner, -1)
+    return NearDuplicates(log.label, partner, log.similarity, _sorted(log.pairs), n_pairs)
+
+
+def _start(n_sets: int) -> _Log:
+    """Return the state without any pair."""
+    return _Log(np.arange(n_sets), np.zeros(n_sets, np.bool_), np.full(n_sets, -1.0), np.full(n_sets, n_sets))
+
+
+def _resume(earlier: NearDuplicates, max_listed: int, weights: npt.NDArray[np.int64] | None) -> _Log:
+    """Return the state in which a result was reached."""
+    n_sets = len(earlier.keeper)
+    large = np.bincount(earlier.keeper, weights, minlength=n_sets)[earlier.keeper] > max_listed
+    partner = np.where(earlier.partner >= 0, earlier.partner, n_sets)
+    pairs = earlier.pairs
+    return _Log(earlier.keeper, large, earlier.similarity.copy(), partner, [pairs], len(pairs.left))
 
 
 def _sieve(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> Pairs:

@@ -1,5 +1,6 @@
 """Near duplicates among token sets: the exact set-similarity join, clusters, and the evidence for each removal."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs
 from dedup.equal import Groups, expand_pairs, group_equal
 from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reaches, similarity
-from dedup.join import join_within
+from dedup.join import join_between, join_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,50 @@ def find_near_duplicates(
     return NearDuplicates(
         keeper=groups.first[found.keeper[groups.group]],
         partner=_partners(groups, found.partner),
+        similarity=np.where(weights > 1, 1.0, found.similarity)[groups.group],
         pairs=expand_pairs(found.pairs, groups, distinct.sizes, listed),
         n_pairs=found.n_pairs + int((weights * (weights - 1) // 2).sum()),
     )
+
+
+def extend_near_duplicates(
+    sets: TokenSets,
+    is_new: npt.NDArray[np.bool_],
+    earlier: NearDuplicates,
+    threshold: Fraction,
+    min_distinct: int,
+    max_listed: int = MAX_LISTED_CLUSTER,
+) -> NearDuplicates:
+    """Return what `find_near_duplicates` returns of all sets, given what it returned of those that are not new.
+
+    Only the pairs of new sets are looked for. `sets` are in keeper order, old and new together; the old ones keep
+    their order, so an old set's keeper changes only when a new set comes before it or connects its cluster to one
+    whose keeper does. All other parameters must be those of the earlier search.
+    """
+    new, old = np.flatnonzero(is_new), np.flatnonzero(~is_new)
+    blocks = _pairs_of_new(sets, new, is_new, threshold, min_distinct)
+    return group_pairs(sets.sizes, blocks, max_listed, earlier=_moved(earlier, old, len(is_new)))
+
+
+def _pairs_of_new(
+    sets: TokenSets, new: Ints, is_new: npt.NDArray[np.bool_], threshold: Fraction, min_distinct: int
+) -> Iterator[Pairs]:
+    """Yield every pair with a new set once, left < right."""
+    for pairs in join_between(sets, sets.take(new), threshold, min_distinct):
+        one, other = pairs.left, new[pairs.right]
+        once = ~is_new[one] | (one < other)
+        one, other = one[once], other[once]
+        yield Pairs(np.minimum(one, other), np.maximum(one, other), pairs.common[once])
+
+
+def _moved(earlier: NearDuplicates, position: Ints, n_sets: int) -> NearDuplicates:
+    """Return an earlier result among `n_sets` sets, its own at the given ascending positions and the others alone."""
+    keeper, partner, similarity = np.arange(n_sets), np.full(n_sets, -1), np.full(n_sets, -1.0)
+    keeper[position] = position[earlier.keeper]
+    partner[position] = np.where(earlier.partner >= 0, position[earlier.partner], -1)
+    similarity[position] = earlier.similarity
+    pairs = Pairs(position[earlier.pairs.left], position[earlier.pairs.right], earlier.pairs.common)
+    return NearDuplicates(keeper, partner, similarity, pairs, earlier.n_pairs)
 
 
 def _partners(groups: Groups, partner: Ints) -> Ints:

@@ -1,5 +1,9 @@
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from bench.corpus import read_functions, with_near_duplicates
 from bench.dedup import CONTESTANTS, Outcome, main, report
 from tests.dedup.corpus import real_functions, sets_from, sets_of
 
@@ -13,7 +17,7 @@ def test_exact_join_returns_what_brute_force_does_on_real_functions() -> None:
 
 @pytest.mark.parametrize("name", CONTESTANTS)
 def test_contestants_return_pairs_with_the_smaller_position_first(name: str) -> None:
-    if name == "rensa":
+    if name.startswith("rensa"):
         pytest.importorskip("rensa", reason="rensa comes with the bench extra only")
     sets = sets_from([range(20), range(500, 530), range(20), range(600, 640)])
     assert CONTESTANTS[name](sets).tolist() == [[0, 2]]
@@ -26,7 +30,7 @@ def test_report_gives_recall_precision_and_ratio_against_brute_force() -> None:
         Outcome("datasketch", 10.0, 50.0, {(0, 1), (7, 8)}),
         Outcome("brute force", 4.0, 200.0, truth),
     ]
-    assert [line.split() for line in report(outcomes, 1_000).splitlines()] == [
+    assert [line.split() for line in report(outcomes, 1_000, truth).splitlines()] == [
         ["CPU", "s", "rows/s", "recall", "precision", "peak", "MB", "CPU", "/", "ours"],
         ["exact", "join", "2.00", "500", "1.0000", "1.0000", "100", "1.0"],
         ["datasketch", "10.00", "100", "0.2500", "0.5000", "50", "5.0"],
@@ -36,5 +40,33 @@ def test_report_gives_recall_precision_and_ratio_against_brute_force() -> None:
 
 def test_unknown_contestant_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(["--contestant", "guess"])
+        main(["--only", "guess"])
     assert "invalid choice: 'guess'" in capsys.readouterr().err
+
+
+def test_whole_run_prints_a_line_for_each_contestant(capsys: pytest.CaptureFixture[str]) -> None:
+    only = ["--only", "datasketch", "brute force"]
+    assert main(["--rows", "120", "--grow", "200", "--truth", "200", *only]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("200 functions, ")
+    assert lines[1].startswith("first 200 rows: ")
+    assert [line.split()[0] for line in lines[3:]] == ["datasketch", "brute", "exact"]
+    assert lines[-1].split()[4:6] == ["1.0000", "1.0000"]
+
+
+def test_functions_come_from_the_heads_of_repositories_first(tmp_path: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(tmp_path)]
+    (tmp_path / "a.py").write_text('class A:\n    def f(self):\n        """Doc."""\n        return 1\n')
+    (tmp_path / "broken.py").write_text("def (")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *command], check=True)
+    assert read_functions(1, 0, [tmp_path]) == ["def f(self):\n    return 1"]
+
+
+def test_near_duplicates_are_seeded_and_hold_the_functions() -> None:
+    functions = real_functions(40, seed=6)
+    texts = with_near_duplicates(functions, 200, seed=1)
+    assert texts == with_near_duplicates(functions, 200, seed=1)
+    assert len(texts) == 200
+    assert set(functions) <= set(texts)
+    assert len(CONTESTANTS["brute force"](sets_of(texts))) > 100

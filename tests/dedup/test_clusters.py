@@ -122,3 +122,18 @@ def test_equal_sets_count_by_their_weight() -> None:
     blocks = [block([(0, 1, 8), (1, 2, 9)])]
     assert plain(group_pairs(SIZES[:4], blocks, 6, weights)) == ([0, 0, 0, 3], [1, 2, 1, -1], [(0, 1, 8), (1, 2, 9)], 8)
     assert plain(group_pairs(SIZES[:4], blocks, 5, weights)) == ([0, 0, 0, 3], [1, 2, 1, -1], [], 8)
+
+
+@given(pair_maps, st.integers(0, 30), st.integers(1, N_SETS))
+def test_result_is_gone_on_from(pairs: dict[tuple[int, int], int], cut: int, limit: int) -> None:
+    listed = [(a, b, common) for (a, b), common in pairs.items()]
+    earlier = group_pairs(SIZES, [block(listed[:cut])], max_listed=limit)
+    found = group_pairs(SIZES, [block(listed[cut:])], max_listed=limit, earlier=earlier)
+    whole = group_pairs(SIZES, [block(listed)], max_listed=limit)
+    assert plain(found) == plain(whole)
+    assert found.similarity.tolist() == whole.similarity.tolist()
+
+
+def test_similarity_is_that_of_the_partner() -> None:
+    found = group_pairs(SIZES[:4], [block([(0, 1, 8), (1, 2, 9)])])
+    assert found.similarity.tolist() == [8 / 12, 9 / 11, 9 / 11, -1.0]
