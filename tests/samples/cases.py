@@ -236,6 +236,9 @@ EXCLUDED = (
     ExcludedCase("symlink", "quirks", "Link the shared settings", "symlink", "quirks/shared.py"),
     ExcludedCase("submodule", "quirks", "Link the shared settings", "submodule", "chat.py"),
     ExcludedCase("lfs_pointer", "quirks", "Link the shared settings", "lfs_pointer", "quirks/model.py"),
+    ExcludedCase("notebook", "quirks", "Add a notebook", "notebook", "docs/tour.ipynb"),
+    ExcludedCase("type_stub", "quirks", "Add a notebook", "type_stub", "quirks/compare.pyi"),
+    ExcludedCase("cython", "quirks", "Add a notebook", "cython", "quirks/scan.pyx"),
 )
 
 SILENT = (

@@ -46,7 +46,7 @@ FACTS = {
     "gridtext": Facts("main", "81da54060a470d741f2037340d926b2a627a1fb6", 7, 0, 15),
     "measures": Facts("main", "e69fe81f4d5ac3a7df2febae8d48101441604dcc", 8, 0, 13),
     "planar": Facts("main", "7eabd3491fb6b85299006ec76788accdc1e3454f", 7, 1, 9, ("plotter",)),
-    "quirks": Facts("main", "5a0b183c9058ba43cd9e9f1c799abe50fe2cc928", 9, 0, 28),
+    "quirks": Facts("main", "0a6ea36636a9ce9b19ad8687b067214e4690a3fd", 10, 0, 31),
 }
 NAMES = tuple(FACTS)
 PERSON = re.compile(
