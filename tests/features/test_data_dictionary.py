@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from publishing.glossary import REASONS, STAGES
-from schemas import records, tasks
+from schemas import comparisons, records, tasks
 from schemas.arrow import schema_of
 from tools import data_dictionary
 
@@ -40,7 +40,7 @@ def test_every_row_type_has_a_section() -> None:
     described = {item.row_type for item in data_dictionary.SECTIONS}
     rows = {
         value
-        for module in (records, tasks)
+        for module in (comparisons, records, tasks)
         for value in vars(module).values()
         if isinstance(value, type) and is_dataclass(value) and value is not records.Kept
     }
@@ -69,7 +69,7 @@ def test_every_column_of_a_data_point_has_a_line_with_its_type() -> None:
         "| `excluded_by_reason` | map of string to int64 | no | Rows left out, by reason. |",
         "| `sources` | a repository that the configuration names |",
         "| `commits` | `date_in_future` | dated later than the run |",
-        "| `files`, `index` | `symlink` | a symbolic link |",
+        "| `files`, `index`, `cutoff` | `symlink` | a symbolic link |",
     ],
 )
 def test_lines_read_as_expected(line: str) -> None:
@@ -95,9 +95,10 @@ def test_reasons_stand_in_the_order_of_their_stages() -> None:
     assert list(dict.fromkeys(row[0] for row in rows)) == [
         "| `sources`",
         "| `commits`",
-        "| `files`, `index`",
+        "| `files`, `index`, `cutoff`",
         "| `methods`",
         "| `features`",
+        "| `dedup_old`",
         "| `dedup_exact`, `dedup_near`",
         "| `testbed_*`",
     ]
