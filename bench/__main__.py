@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("bench.mining", "bench.dedup")
+BENCHMARKS = ("bench.mining", "bench.dedup", "bench.features")
 
 
 def main() -> int:
