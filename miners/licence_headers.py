@@ -8,10 +8,12 @@ from miners.spdx import NOASSERTION, canonical
 
 _MAX_BYTES = 20_000
 _TAG_LINES = 30
-_TAG = re.compile(r"^\W*SPDX-License-Identifier:\s*(?P<expression>[^*]*?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE)
-# Words without which there is neither a tag nor a notice nor a text.
-_SIGNS = (b"licens", b"permission", b"redistribution")
-_DOCSTRING = re.compile(r"""^[rRuU]?(?P<quotes>\"\"\"|''')""")
+_TAG_NAME = b"spdx-license-identifier"
+_TAG = re.compile(rb"^\W*SPDX-License-Identifier:\s*(?P<expression>[^*]*?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE)
+# Words without which there is neither a notice nor a text.
+_SIGNS = re.compile(rb"licens|permission|redistribution", re.IGNORECASE)
+_DOCSTRING = re.compile(rb"""^[rRuU]?(?P<quotes>\"\"\"|''')""")
+_BOM = b"\xef\xbb\xbf"
 
 
 def header_licences(source: bytes) -> tuple[str, ...]:
@@ -22,28 +24,33 @@ def header_licences(source: bytes) -> tuple[str, ...]:
     expression gives `NOASSERTION`.
     """
     head = source[:_MAX_BYTES]
-    lowered = head.lower()
-    if not any(sign in lowered for sign in _SIGNS):
+    lines = head.splitlines()
+    if _TAG_NAME in head.lower():
+        tags = [canonical(_text(match["expression"])) for match in map(_TAG.match, lines[:_TAG_LINES]) if match]
+        if tags:
+            return tuple(sorted({tag or NOASSERTION for tag in tags}))
+    leading = b"\n".join(_leading_text(lines))
+    if not _SIGNS.search(leading):
         return ()
-    lines = head.decode("utf-8", "replace").splitlines()
-    tags = [canonical(match["expression"]) or NOASSERTION for match in map(_TAG.match, lines[:_TAG_LINES]) if match]
-    if tags:
-        return tuple(sorted(set(tags)))
-    words = licence_words("\n".join(_leading_text(lines)))
+    words = licence_words(_text(leading))
     return tuple(sorted({*notices(words), *embedded(words)}))
 
 
-def _leading_text(lines: list[str]) -> Iterator[str]:
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _leading_text(lines: list[bytes]) -> Iterator[bytes]:
     """Yield the comments and the docstring that a file begins with, without comment marks."""
     closing = None
     seen_docstring = False
     for raw in lines:
-        line = raw.strip().lstrip("\ufeff")
+        line = raw.removeprefix(_BOM).strip()
         if closing is not None:
             yield line
             closing = None if closing in line else closing
-        elif not line or line.startswith("#"):
-            yield line.lstrip("#")
+        elif not line or line.startswith(b"#"):
+            yield line.lstrip(b"#")
         elif not seen_docstring and (match := _DOCSTRING.match(line)):
             seen_docstring = True
             rest = line[match.end() :]

@@ -83,7 +83,7 @@ class LicenceDetector:
         self._reader = reader
         self._last_root = ("", "")
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
-        self._verdicts: dict[tuple[Match, ...], _Verdict] = {}
+        self._by_folders: dict[tuple[tuple[bytes, tuple[Match, ...] | None], ...], Licence] = {}
         self._by_blob: dict[str, tuple[str, ...]] = {}
         self._stated: dict[Match, str | None] = {}
 
@@ -97,35 +97,44 @@ class LicenceDetector:
         `GPL-3.0`, as on GitHub. What SPDX has no name for is unknown.
         """
         header = header_licences(source)
-        verdicts = list(self._verdicts_above(commit_id, path))
-        matches = [f"header: {spdx}" for spdx in header]
-        matches += [f"{where}: {spdx}" for verdict in verdicts for where, spdx in verdict.matches]
-        if header:
-            return Licence(None if NOASSERTION in header else _known(join(list(header))), tuple(matches))
-        expression = next((verdict.expression for verdict in verdicts if verdict.decides), None)
-        return Licence(expression, tuple(matches))
+        found = self._of_folders(tuple(self._folders_above(commit_id, path)))
+        if not header:
+            return found
+        matches = (*(f"header: {spdx}" for spdx in header), *found.matches)
+        return Licence(None if NOASSERTION in header else _known(join(list(header))), matches)
 
-    def _verdicts_above(self, commit_id: str, path: bytes) -> Iterator[_Verdict]:
-        """Yield what the folders above a file say, the nearest first."""
-        found = []
+    def _folders_above(self, commit_id: str, path: bytes) -> Iterator[tuple[bytes, tuple[Match, ...] | None]]:
+        """Yield (path, files that can tell the licence) of the folders above a file, the root first.
+
+        The files are None for a folder that cannot be read.
+        """
         names = path.split(b"/")[:-1]
+        prefix = b""
         try:
             folder = self._folder(self._root(commit_id))
             for depth in range(len(names) + 1):
-                found.append((b"/".join(names[:depth]), folder))
+                if folder.files:
+                    yield prefix, folder.files
                 tree_id = folder.folders.get(names[depth]) if depth < len(names) else None
                 if tree_id is None:
-                    break
+                    return
+                prefix += names[depth] + b"/"
                 folder = self._folder(tree_id)
         except DataError:
-            yield _Verdict(True, None, ())  # a missing tree: the licence is unknown, which is all there is to say
-        for prefix, folder in reversed(found):
-            if folder.files:
-                verdict = self._verdict(folder.files)
-                where = f"{display_path(prefix)}/" if prefix else ""
-                yield _Verdict(
-                    verdict.decides, verdict.expression, tuple((where + name, spdx) for name, spdx in verdict.matches)
-                )
+            yield prefix, None
+
+    def _of_folders(self, folders: tuple[tuple[bytes, tuple[Match, ...] | None], ...]) -> Licence:
+        """Return what folders say together, given the root first; many files and commits share one answer."""
+        if folders not in self._by_folders:
+            matches: list[str] = []
+            deciding: _Verdict | None = None
+            for prefix, files in reversed(folders):
+                # A missing tree: the licence is unknown, which is all there is to say.
+                verdict = _Verdict(True, None, ()) if files is None else self._judge(files)
+                matches += [f"{display_path(prefix)}{name}: {spdx}" for name, spdx in verdict.matches]
+                deciding = verdict if deciding is None and verdict.decides else deciding
+            self._by_folders[folders] = Licence(deciding.expression if deciding else None, tuple(matches))
+        return self._by_folders[folders]
 
     def _root(self, commit_id: str) -> str:
         """Return the tree of a commit; files come commit by commit, so the last one is kept in mind."""
@@ -166,11 +175,6 @@ class LicenceDetector:
         if kind != "tree":
             raise DataError("object_corrupt", f"{tree_id} is a {kind}, not a tree")
         return (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
-
-    def _verdict(self, files: tuple[Match, ...]) -> _Verdict:
-        if files not in self._verdicts:
-            self._verdicts[files] = self._judge(files)
-        return self._verdicts[files]
 
     def _judge(self, files: Sequence[Match]) -> _Verdict:
         """Weigh a folder's licence files and metadata."""
