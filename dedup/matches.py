@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from dedup.jaccard import Ints, TokenSets
 from dedup.join import join_between
-from dedup.run import encode_sets
 from dedup.tokens import BpeTokenizer, is_unicode
+from dedup.words import WordCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Texts:
 def encode(texts: Sequence[str], tokenizer: BpeTokenizer) -> Texts:
     """Return texts with their token sets."""
     usable = tuple(text if is_unicode(text) else None for text in texts)
-    return Texts(usable, encode_sets([text or "" for text in usable], tokenizer))
+    return Texts(usable, WordCache(tokenizer).encode_sets([text or "" for text in usable]))
 
 
 @dataclass(slots=True)

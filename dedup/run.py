@@ -2,43 +2,24 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from dedup.exact import STAGE as EXACT_STAGE
 from dedup.exact import ExactResult, drop_exact_duplicates
 from dedup.jaccard import TokenSets, exact_threshold
+from dedup.keep import drop_whole_clusters
 from dedup.near import Removal, explain_removals, find_near_duplicates, list_pairs
+from dedup.result import NEAR_STAGE, DedupResult
 from dedup.rows import DedupRow
 from dedup.tokens import BpeTokenizer, load_tokenizer
 from dedup.words import WordCache
-from schemas.config import DedupConfig
+from schemas.config import DedupConfig, Keep
 from schemas.records import DuplicateCluster, DuplicatePair, Exclusion, StageReport, count_reasons
-
-NEAR_STAGE = "dedup_near"
-
-
-@dataclass(frozen=True, slots=True)
-class DedupResult:
-    """What stays, what goes and why. Every list has a total order that does not depend on the order of rows."""
-
-    kept_ids: list[str]
-    """Row ids that go on, sorted."""
-    excluded: list[Exclusion]
-    """Every other row (`exact_duplicate`, `near_duplicate`, `lone_surrogate`): by stage, then row id."""
-    pairs: list[DuplicatePair]
-    """Every removed exact duplicate with the equal row it goes back to, and every near pair among the rows that
-    differ, sorted by the two row ids. In a cluster of more than `clusters.MAX_LISTED_CLUSTER` differing rows only
-    near pairs that prove a removal: a row with its keeper, if at the threshold, and with its most similar row."""
-    clusters: list[DuplicateCluster]
-    """Connected components of pairs, sorted by keeper."""
-    reports: tuple[StageReport, StageReport]
-    """Accounts of the stages `dedup_exact` and `dedup_near`; digest, version and times are the caller's."""
-    n_near_pairs: int
-    """Number of all near pairs, those of large clusters included."""
 
 
 def deduplicate(rows: Sequence[DedupRow], config: DedupConfig, tokenizer: BpeTokenizer | None = None) -> DedupResult:
     """Remove exact and near duplicates (data contract, "Duplicates"); of each cluster one keeper stays.
+
+    With `keep = "none"` none stays. What reference sets have to say is decided before (`dedup.policies`).
 
     Similarity is the Jaccard similarity of the sets of BPE token ids, the threshold is inclusive, and every pair is
     decided with integers. Raise ConfigError for an unusable threshold, PipelineError for a row id given twice.
@@ -58,7 +39,7 @@ def deduplicate(rows: Sequence[DedupRow], config: DedupConfig, tokenizer: BpeTok
         for left, right, jaccard in list_pairs(sets, near, removals)
     ]
     exact_pairs = [_pair(gone, first, 1.0, exact=True, keeper=final[first]) for gone, first in exact.keeper_of.items()]
-    return DedupResult(
+    result = DedupResult(
         kept_ids=kept,
         excluded=dropped_exact + dropped_near,
         pairs=sorted(exact_pairs + near_pairs, key=lambda pair: (pair.row_id_a, pair.row_id_b)),
@@ -69,6 +50,7 @@ def deduplicate(rows: Sequence[DedupRow], config: DedupConfig, tokenizer: BpeTok
         ),
         n_near_pairs=near.n_pairs,
     )
+    return drop_whole_clusters(result) if config.keep is Keep.NONE else result
 
 
 def encode_sets(texts: Sequence[str], tokenizer: BpeTokenizer) -> TokenSets:

@@ -9,6 +9,7 @@ from flows.releasing import check_release, release
 from flows.run import Run
 from flows.sources import drop_repeated, plan_sources
 from flows.steppers import Stepper
+from flows.work import DedupInputs
 from miners.clone import Clone
 from publishing.release import ReleaseResult
 from schemas.config import OldCode
@@ -35,6 +36,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     """Carry out the recipe up to a stage; whatever is done already is not done again."""
     if until == "release":
         check_release(run)
+    references = steps.plan_references(run.config, run.base, run.workspace.root)
     planned = plan_sources(run.config, run.base)
     opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
     distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
@@ -48,7 +50,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        unique = _deduplicate(run, stepper, distinct.rows, points, done)
+        unique = _deduplicate(run, stepper, steps.Compared(distinct.rows, points, references), done)
         if until != "dedup":
             inputs = [
                 steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in run.config.testbeds.names
@@ -63,16 +65,17 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     return BuildResult(reports, made, {unit.partition: unit.reports[-1].rows_out for unit in beds})
 
 
-def _deduplicate(run: Run, stepper: Stepper, clones: Sequence[Clone], points: Sequence[Unit], done: list[Unit]) -> Unit:
-    """Compare the data points with old code, then with one another; the units are added to `done`."""
-    cutoffs: list[Unit] = []
+def _deduplicate(run: Run, stepper: Stepper, given: steps.Compared, done: list[Unit]) -> Unit:
+    """Compare the data points with old code, reference sets and one another; the units are added to `done`."""
+    points, cutoffs = given.points, list[Unit]()
     if run.config.dedup.copied_old is not OldCode.OFF:
-        cutoffs = stepper.each("cutoff", steps.read_cutoff, run, clones, attrgetter("record.repo"))
+        cutoffs = stepper.each("cutoff", steps.read_cutoff, run, given.clones, attrgetter("record.repo"))
     planned = steps.plan_comparisons(run.config, points, cutoffs)
     compared = stepper.each("compare", steps.compare_with_old, run, planned, attrgetter("partition"))
-    inputs = steps.DedupInputs(tuple(points), tuple(compared))
+    sets = stepper.each("references", steps.read_reference, run, given.references, attrgetter("title"))
+    inputs = DedupInputs(tuple(points), tuple(compared), tuple(sets))
     [unique] = stepper.each("dedup", steps.remove_duplicates, run, [inputs], lambda _: "all")
-    done += [*cutoffs, *compared, unique]
+    done += [*cutoffs, *compared, *sets, unique]
     return unique
 
 

@@ -25,6 +25,7 @@ _STAGE_LIBRARIES = {
     "features": ("tree-sitter", "tree-sitter-python", "py3langid"),
     "cutoff": ("tree-sitter", "tree-sitter-python"),
     "compare": _DEDUP_LIBRARIES,
+    "references": ("tree-sitter", "tree-sitter-python", "pyarrow"),
     "dedup": _DEDUP_LIBRARIES,
     "testbeds": ("tree-sitter", "tree-sitter-python"),
 }
@@ -33,6 +34,7 @@ _STAGE_PACKAGES = {
     "features": ("schemas", "miners", "features"),
     "cutoff": ("schemas", "miners", "features"),
     "compare": ("schemas", "miners", "features", "dedup"),
+    "references": ("schemas", "miners", "features", "dedup"),
     "dedup": ("schemas", "miners", "features", "dedup"),
     "testbeds": ("schemas", "miners", "features", "testbeds"),
 }

@@ -1,7 +1,7 @@
 """`postquem status`: what is done in a workspace for a configuration, without fetching or changing anything."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,16 +12,23 @@ from rich.table import Table
 
 from flows import steps
 from flows.sources import plan_sources
+from flows.work import DedupInputs
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
 from schemas.config import Config, OldCode, load_config
 from schemas.errors import ConfigError, PipelineError
 from schemas.records import RepositoryRecord
 from warehouse.ledger import Ledger, Unit
-from warehouse.lock import open_workspace
+from warehouse.lock import Workspace, open_workspace
 
 # Partitions on which a stage's items depend; those of the other stages on their own.
-_UPSTREAM: dict[str, tuple[str, ...]] = {"mine": (), "cutoff": (), "dedup": ("all",), "testbeds": ("all",)}
+_UPSTREAM: dict[str, tuple[str, ...]] = {
+    "mine": (),
+    "cutoff": (),
+    "references": (),
+    "dedup": ("all",),
+    "testbeds": ("all",),
+}
 UP_TO_DATE, REDO, NEVER = "up to date", "would be redone", "not done yet"
 
 
@@ -41,8 +48,9 @@ class ItemStatus:
     """When, UTC."""
 
 
-def list_status(config: Config, base: Path, ledger: Ledger) -> list[ItemStatus]:
+def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemStatus]:
     """Return every item of the recipe in its order; new commits that a fetch would bring are not known here."""
+    ledger = Ledger(workspace.tables)
     units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
     names = [source.repo for source in plan_sources(config, base).rows]
     mined = [units.get(("mine", name)) for name in names]
@@ -56,9 +64,10 @@ def list_status(config: Config, base: Path, ledger: Ledger) -> list[ItemStatus]:
     found = [unit for unit in points if unit is not None]
     compared = _old_code(config, ledger, names, found, items)
     unique = units.get(("dedup", "all"))
+    sets = _reference_sets(config, base, workspace, units, items)
     key = None
-    if compared is not None and len(found) == len(names):
-        key = steps.dedup_key(config, steps.DedupInputs(tuple(found), tuple(compared)))
+    if compared is not None and sets is not None and len(found) == len(names):
+        key = steps.dedup_key(config, DedupInputs(tuple(found), tuple(compared), tuple(sets)))
     items.append(_item("dedup", "all", unique, key))
     for name in config.testbeds.names:
         key = None
@@ -103,6 +112,22 @@ def _old_code(
     return present if len(present) == len(compared) else None
 
 
+def _reference_sets(
+    config: Config,
+    base: Path,
+    workspace: Workspace,
+    units: Mapping[tuple[str, str], Unit],
+    items: list[ItemStatus],
+) -> list[Unit] | None:
+    """Add the items of the reference sets; return their units, None when one is missing."""
+    planned = steps.plan_references(config, base, workspace.root)
+    sets = [units.get(("references", found.title)) for found in planned]
+    for found, unit in zip(planned, sets, strict=True):
+        items.append(_item("references", found.title, unit, steps.reference_key(found)))
+    present = [unit for unit in sets if unit is not None]
+    return present if len(present) == len(sets) else None
+
+
 def _cutoff_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:
     """Return the key that reading the tree at the cutoff would have now if the repository has no other history."""
     if unit is None:
@@ -142,7 +167,7 @@ def print_status(config_path: Path, workspace_path: Path, *, as_json: bool) -> N
     if not workspace_path.is_dir():
         raise ConfigError(f"there is no workspace {workspace_path} yet; `postquem build` makes it")
     workspace = open_workspace(workspace_path)
-    items = list_status(config, config_path.resolve().parent, Ledger(workspace.tables))
+    items = list_status(config, config_path.resolve().parent, workspace)
     releases = sorted(path.name for path in workspace.releases.iterdir() if (path / "manifest.json").is_file())
     if as_json:
         click.echo(json.dumps({"items": [asdict(item) for item in items], "releases": releases}, indent=2))

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
+from dedup.references import ReferenceFiles, locate
 from dedup.tokens import load_tokenizer
 from flows import work
 from flows.run import Run, code_version, stage_version
 from flows.sources import Source
+from flows.work import DedupInputs
 from miners.clone import Clone, check_shallow, open_clone
 from miners.cutoff import CutoffCommit, find_cutoff
 from schemas.arrow import from_table
@@ -79,10 +82,16 @@ def compare_key(config: Config, inputs: "CompareInputs") -> str:
     return unit_key("compare", stage_version("compare"), [limits, digests], [])
 
 
-def dedup_key(config: Config, inputs: "DedupInputs") -> str:
+def reference_key(found: ReferenceFiles) -> str:
+    """Return the key of reading a reference set: the contents of its files, not where they are."""
+    return unit_key("references", stage_version("references"), found.identity, [])
+
+
+def dedup_key(config: Config, inputs: DedupInputs) -> str:
     """Return the key of the deduplication of all repositories."""
-    parameters = [config.dedup, load_tokenizer().sha256]
-    digests = [unit.digest for unit in (*inputs.points, *inputs.compared)]
+    dedup = config.dedup
+    parameters = [dedup.threshold, dedup.min_distinct_tokens, dedup.keep, load_tokenizer().sha256]
+    digests = [unit.digest for unit in (*inputs.points, *inputs.compared, *inputs.references)]
     return unit_key("dedup", stage_version("dedup"), parameters, digests)
 
 
@@ -128,6 +137,18 @@ class CompareInputs:
     """Cutoff units."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the duplicate search starts from."""
+
+    clones: Sequence[Clone]
+    """Clones of all repositories, for their trees at the cutoff."""
+    points: Sequence[Unit]
+    """Feature units of all repositories."""
+    references: Sequence[ReferenceFiles]
+    """Reference sets."""
+
+
 def plan_comparisons(config: Config, points: Sequence[Unit], cutoffs: Sequence[Unit]) -> list[CompareInputs]:
     """Return what is to be compared: each repository with its own tree, all with all, or nothing."""
     if config.dedup.copied_old is OldCode.OFF:
@@ -147,22 +168,21 @@ def compare_with_old(run: Run, inputs: CompareInputs) -> Unit:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class DedupInputs:
-    """What the deduplication is given."""
+def plan_references(config: Config, base: Path, workspace: Path) -> list[ReferenceFiles]:
+    """Return the files of every reference set; ConfigError when one has none. `base` is the configuration's folder."""
+    return [locate(reference, base, workspace) for reference in config.dedup.references]
 
-    points: tuple[Unit, ...]
-    """Feature units of all repositories."""
-    compared: tuple[Unit, ...]
-    """Comparisons with old code; their exclusions do not take part."""
+
+def read_reference(run: Run, found: ReferenceFiles) -> Unit:
+    """Read one reference set."""
+    key = reference_key(found)
+    return _unit(run, "references", found.title, key, lambda job: run.pool.run(work.read_reference, job, found))
 
 
 def remove_duplicates(run: Run, inputs: DedupInputs) -> Unit:
-    """Remove exact and near duplicates over all repositories."""
+    """Remove what reference sets hold and exact and near duplicates, over all repositories."""
     key = dedup_key(run.config, inputs)
-    return _unit(
-        run, "dedup", "all", key, lambda job: run.pool.run(work.dedup, job, inputs.points, inputs.compared)
-    )  # fmt: skip
+    return _unit(run, "dedup", "all", key, lambda job: run.pool.run(work.dedup, job, inputs))
 
 
 @dataclass(frozen=True, slots=True)

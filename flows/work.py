@@ -3,12 +3,14 @@
 Each function returns the finished unit; the parent records it in the ledger.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedup import copied
+from dedup import copied, policies, references
+from dedup.keep import Origin, describe_clusters
+from dedup.references import ReferenceFiles
 from dedup.rows import DedupRow
 from dedup.run import deduplicate
 from features.compute import compute_features
@@ -18,13 +20,21 @@ from miners.clone import Clone
 from miners.cutoff import CutoffCommit, OldTree
 from miners.mine import mine_repository
 from schemas.arrow import from_table, to_table
-from schemas.comparisons import Cutoff, OldCopy, OldMethod
+from schemas.comparisons import (
+    Cutoff,
+    DescribedCluster,
+    OldCopy,
+    OldMethod,
+    ReferenceMatch,
+    ReferenceSet,
+    ReferenceText,
+    ReleaseChange,
+)
 from schemas.config import Config
 from schemas.records import (
     ChangedFile,
     CommitRecord,
     DataPoint,
-    DuplicateCluster,
     DuplicatePair,
     Exclusion,
     Method,
@@ -34,6 +44,7 @@ from schemas.records import (
     UniqueRow,
     count_reasons,
 )
+from schemas.references import Role
 from testbeds.build import ROW_TYPES, build_testbed
 from warehouse.ledger import Ledger, Unit
 from warehouse.tables import FileEntry
@@ -128,28 +139,104 @@ def compare(job: Job, point_units: Sequence[Unit], cutoff_units: Sequence[Unit])
     return _finish(job, started, tables, [report])
 
 
-def dedup(job: Job, point_units: Sequence[Unit], compared_units: Sequence[Unit]) -> Unit:
-    """Remove duplicates over all repositories: tables unique_rows, duplicates, duplicate_clusters, exclusions."""
+def read_reference(job: Job, found: ReferenceFiles) -> Unit:
+    """Read a reference set: tables reference_sets, reference_texts, earlier_exclusions, exclusions."""
     started = datetime.now(UTC)
-    ledger = Ledger(job.tables)
-    gone = {row_id for unit in compared_units for row_id in _column(ledger, unit, "exclusions", "row_id")}
-    copies = {row_id for unit in compared_units for row_id in _column(ledger, unit, "copied_old", "row_id")}
-    rows, novelty = [], {}
-    for unit in point_units:
-        columns = ledger.read(unit, "data_points").select(["row_id", "committer_date", "code", "novelty"]).to_pylist()
-        for item in columns:
+    data = references.read_reference(found.reference, found.files)
+    names = tuple(path.name for path in found.files)
+    row = ReferenceSet(
+        found.title, found.reference.kind, names, found.sha256[: len(names)],
+        data.n_rows, data.n_other_language, len(data.texts),
+    )  # fmt: skip
+    report = _report(job, data.n_rows, data.n_rows - len(data.excluded), data.excluded)
+    tables: Tables = {
+        "reference_sets": (ReferenceSet, [row]),
+        "reference_texts": (ReferenceText, data.texts),
+        "earlier_exclusions": (Exclusion, data.earlier),
+        "exclusions": (Exclusion, data.excluded),
+    }
+    return _finish(job, started, tables, [report])
+
+
+@dataclass(frozen=True, slots=True)
+class DedupInputs:
+    """What the deduplication is given."""
+
+    points: tuple[Unit, ...]
+    """Feature units of all repositories."""
+    compared: tuple[Unit, ...]
+    """Comparisons with old code; what they exclude does not take part."""
+    references: tuple[Unit, ...]
+    """Reference sets, in the order of the configuration."""
+
+
+def dedup(job: Job, inputs: DedupInputs) -> Unit:
+    """Remove what reference sets hold and duplicates over all repositories.
+
+    Tables unique_rows, reference_matches, release_changes, duplicates, duplicate_clusters, exclusions.
+    """
+    started = datetime.now(UTC)
+    ledger, config = Ledger(job.tables), job.config.dedup
+    rows, facts, before = _dedup_rows(ledger, inputs)
+    matches = policies.match_references(rows, _references(ledger, inputs.references), config)
+    matched = policies.exclude_matches(matches)
+    gone = {item.row_id for item in matched}
+    result = deduplicate([row for row in rows if row.row_id not in gone], config)
+    excluded = {item.row_id: item for item in (*before, *matched, *result.excluded)}
+    kept_ids = set(result.kept_ids)
+    changes = [
+        change
+        for unit, reference in zip(inputs.references, _references(ledger, inputs.references), strict=True)
+        if reference.described.role is Role.RELEASE
+        for change in policies.release_changes(
+            reference, from_table(ledger.read(unit, "earlier_exclusions"), Exclusion), kept_ids, excluded, config.keep
+        )
+    ]
+    origins = {row_id: fact.origin for row_id, fact in facts.items()}
+    tables: Tables = {
+        "unique_rows": (UniqueRow, [UniqueRow(row_id, facts[row_id].novelty) for row_id in result.kept_ids]),
+        "reference_matches": (ReferenceMatch, matches),
+        "release_changes": (ReleaseChange, changes),
+        "duplicates": (DuplicatePair, result.pairs),
+        "duplicate_clusters": (DescribedCluster, describe_clusters(result.clusters, origins, config)),
+        "exclusions": (Exclusion, [*matched, *result.excluded]),
+    }
+    report = _report(replace(job, stage=policies.STAGE), len(rows), len(rows) - len(matched), matched)
+    return _finish(job, started, tables, [report, *result.reports] if inputs.references else result.reports)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """What is known of a data point beside its text."""
+
+    origin: Origin
+    novelty: Novelty
+
+
+def _dedup_rows(ledger: Ledger, inputs: DedupInputs) -> tuple[list[DedupRow], dict[str, _Fact], list[Exclusion]]:
+    """Return the data points that no earlier comparison excluded, what is known of them, and those exclusions."""
+    before = [
+        item for unit in inputs.compared for item in from_table(ledger.read(unit, "exclusions"), Exclusion)
+    ]  # fmt: skip
+    gone = {item.row_id for item in before}
+    copies = {row_id for unit in inputs.compared for row_id in _column(ledger, unit, "copied_old", "row_id")}
+    rows, facts = [], {}
+    for unit in inputs.points:
+        table = ledger.read(unit, "data_points")
+        for item in table.select(["row_id", "committer_date", "code", "novelty", "repo", "commit_id"]).to_pylist():
             row_id = item["row_id"]
             if row_id not in gone:
                 rows.append(DedupRow(row_id, item["committer_date"], code_without_docstring(item["code"])))
-                novelty[row_id] = Novelty.COPIED_OLD if row_id in copies else Novelty(item["novelty"])
-    result = deduplicate(rows, job.config.dedup)
-    tables: Tables = {
-        "unique_rows": (UniqueRow, [UniqueRow(row_id, novelty[row_id]) for row_id in result.kept_ids]),
-        "duplicates": (DuplicatePair, result.pairs),
-        "duplicate_clusters": (DuplicateCluster, result.clusters),
-        "exclusions": (Exclusion, result.excluded),
-    }
-    return _finish(job, started, tables, result.reports)
+                novelty = Novelty.COPIED_OLD if row_id in copies else Novelty(item["novelty"])
+                facts[row_id] = _Fact(Origin(item["repo"], item["commit_id"]), novelty)
+    return rows, facts, before
+
+
+def _references(ledger: Ledger, units: Sequence[Unit]) -> Iterator[policies.Reference]:
+    """Yield the reference sets, one at a time in memory."""
+    for unit in units:
+        [described] = from_table(ledger.read(unit, "reference_sets"), ReferenceSet)
+        yield policies.Reference(described, list(from_table(ledger.read(unit, "reference_texts"), ReferenceText)))
 
 
 def testbed(job: Job, point_units: Sequence[Unit], mined_units: Sequence[Unit], unique: Unit) -> Unit:

@@ -21,7 +21,9 @@ STAGES = {
     "cutoff": "a Python file of the tree at the cutoff, equal files once; one that cannot be read can let a copy of "
     "old code pass as `added`",
     "dedup_old": "a data point, compared with the methods of the tree at the cutoff",
-    "dedup_exact": "a data point that `dedup_old` let through, those of all repositories together",
+    "references": "a row of a reference set, of the wanted language",
+    "dedup_references": "a data point that `dedup_old` let through, compared with the reference sets",
+    "dedup_exact": "a data point that the stages before let through, those of all repositories together",
     "dedup_near": "a data point that equals no earlier one",
     _ANY_TESTBED: "a data point that `dedup_near` let through, looked at for the testbed of that name",
 }
@@ -98,6 +100,14 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     ("dedup_old",): {
         "copied_old": "similar to a method of the tree at the cutoff, which the detail names as `old=` with the "
         "similarity as `jaccard=`",
+    },
+    ("references",): {
+        "reference_line_invalid": "a line that is no JSON object",
+        "reference_not_text": "no text where the code should be",
+    },
+    ("dedup_references",): {
+        "in_earlier_release": "similar to a row of an earlier release, which the detail names with the similarity",
+        "in_reference": "similar to a row of a reference set, which the detail names with the similarity",
     },
     ("dedup_exact", "dedup_near"): {
         "exact_duplicate": "the same code, docstring apart, as the row that the detail names as `keeper=`, or as the "

@@ -1,6 +1,8 @@
 """What a release does not show: the card's section of limits, with shares counted in the rows."""
 
+from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 from publishing.facts import ReleaseFacts
 from publishing.manifest import Manifest
@@ -78,15 +80,37 @@ def _old_code(manifest: Manifest) -> str:
     )
 
 
+def _outside(manifest: Manifest) -> str:
+    """Return what outside the release the rows were compared with."""
+    names = [reference["name"] or _last_part(reference) for reference in manifest.config["dedup"]["references"]]
+    if not names:
+        return "Nothing outside this release is compared: neither other benchmarks nor training sets."
+    listed = ", ".join(code(name) for name in names)
+    return (
+        f"Outside this release only these sets are compared: {listed}; rows similar to one of theirs were left out"
+        " (`in_reference`, `in_earlier_release`)."
+    )
+
+
+def _last_part(reference: Mapping[str, Any]) -> str:
+    """Return the name of a reference set that was given none: the last part of its location."""
+    return str(reference["path"] or reference["release"]).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
 def _distinctness(manifest: Manifest) -> list[str]:
     dedup = manifest.config["dedup"]
+    chained = (
+        "Duplicates are chained: of rows linked pair by pair only the earliest stays. A removed row may therefore be "
+        f"below {dedup['threshold']} to its keeper; its detail then names the partner to which it is not (`via=`)."
+    )
+    if dedup["keep"] == "none":
+        chained = "Duplicates are left out whole: of rows that have a duplicate none stays, not even the earliest."
     return [
         f"No two rows reach a Jaccard similarity of {dedup['threshold']} (sets of BPE tokens, docstring "
         f"left out; of methods with fewer than {dedup['min_distinct_tokens']} distinct tokens only equal ones are "
         "removed).",
-        "Duplicates are chained: of rows linked pair by pair only the earliest stays. A removed row may therefore be "
-        f"below {dedup['threshold']} to its keeper; its detail then names the partner to which it is not (`via=`).",
-        "Nothing outside this release is compared: neither other benchmarks nor training sets.",
+        chained,
+        _outside(manifest),
     ]
 
 

@@ -96,6 +96,9 @@ def published_config(config: Config) -> dict[str, Any]:
         values["git"] = [public_location(location, source.repo) for location in source.git]
         values["fast_import"] = [public_location(location, None) for location in source.fast_import]
         values["web_url"] = None if source.web_url is None else _without_secrets(source.web_url)
+    for reference, values in zip(config.dedup.references, plain["dedup"]["references"], strict=True):
+        for key in ("path", "release"):
+            values[key] = None if values[key] is None else public_location(values[key], reference.title)
     return plain
 
 

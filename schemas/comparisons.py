@@ -2,6 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+from schemas.references import Role
+
+
+class Change(StrEnum):
+    """How a row of an earlier release differs in a new one."""
+
+    GONE = "gone"
+    RETURNED = "returned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +78,101 @@ class OldCopy:
     """Its qualified name."""
     old_start_line: int
     """Its first line, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """A set of known code that data points are compared with (table `reference_sets`)."""
+
+    reference: str
+    """Name of the set."""
+    role: Role
+    """`benchmark` or `release`."""
+    files: tuple[str, ...]
+    """Names of its files, sorted."""
+    sha256: tuple[str, ...]
+    """SHA-256 of each file."""
+    n_rows: int
+    """Rows of the wanted language."""
+    n_other_language: int
+    """Rows left aside because their language is another."""
+    n_texts: int
+    """Texts to compare with: the functions of each row, or the row's whole text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceText:
+    """A text of a reference set (table `reference_texts`)."""
+
+    reference: str
+    """Name of the set."""
+    reference_id: str
+    """Id of the row: its id column's value, or file name and row number."""
+    part: str | None
+    """Qualified name of the function in the row's code; null where the whole text is compared."""
+    text: str
+    """What is compared: the function without its docstring, its own indentation removed, or the whole text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMatch:
+    """A data point that resembles a row of a reference set (table `reference_matches`), the most similar row of each
+    set."""
+
+    row_id: str
+    """Row id of the data point."""
+    reference: str
+    """Name of the set."""
+    role: Role
+    """`benchmark` or `release`."""
+    reference_id: str
+    """Id of the most similar row; of equals the first in the order of files and rows."""
+    part: str | None
+    """Qualified name of the function in that row; null where the whole text was compared."""
+    jaccard: float
+    """Exact Jaccard similarity of the two sets of BPE token ids."""
+    exact: bool
+    """The two texts are equal, docstring apart."""
+    n_matches: int
+    """Texts of the set at or above the threshold."""
+    excluded: bool
+    """The data point was left out for it; false for a row that an earlier release holds and `keep` lets stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseChange:
+    """What became of rows of an earlier release (table `release_changes`)."""
+
+    reference: str
+    """Name of the earlier release."""
+    row_id: str
+    """Row id of the data point."""
+    change: Change
+    """`gone`: was in `raw_data` there and is not here, though `keep = "reference"`; `returned`: was left out there as a
+    duplicate or as in a reference set, and is here."""
+    reason: str
+    """`gone`: the reason here, `no_data_point` for a row that did not come as far; `returned`: the reason there."""
+    detail: str
+    """The detail of that exclusion."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedCluster:
+    """A connected component of duplicate pairs (table `duplicate_clusters`)."""
+
+    cluster_id: str
+    """Row id of the oldest member: earliest committer date, then smallest row id."""
+    keeper: str | None
+    """Row id of the member that stays; null when none does (`keep = "none"`)."""
+    members: tuple[str, ...]
+    """Row ids of all members, sorted."""
+    size: int
+    """Number of members."""
+    n_repos: int
+    """Repositories that members come from."""
+    cross_repository: bool
+    """They come from more than one."""
+    n_commits: int
+    """Commits that brought members; 1 for copies that were made at once."""
+    threshold: float
+    """Jaccard similarity from which two rows are a pair."""

@@ -18,6 +18,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from schemas.errors import ConfigError
 from schemas.records import Novelty
+from schemas.references import ReferenceConfig, check_references
 
 Section = TypeVar("Section")
 _MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
@@ -110,6 +111,14 @@ class FeaturesConfig:
     """Longer methods are excluded (`code_too_long`)."""
 
 
+class Keep(StrEnum):
+    """What stays of rows that are duplicates of one another or of a reference set's rows."""
+
+    OLDEST = "oldest"
+    NONE = "none"
+    REFERENCE = "reference"
+
+
 class OldCode(StrEnum):
     """What brand-new methods are compared with to find the class `copied_old`."""
 
@@ -142,6 +151,11 @@ class DedupConfig:
     copied_old: OldCode = OldCode.REPOSITORY
     """A method similar to one of the tree at the cutoff is of class `copied_old`: of its own `repository`'s tree, of
     `all` mined repositories' trees, or `off`."""
+    keep: Keep = Keep.OLDEST
+    """What stays of each cluster of duplicates: the `oldest` member; `none`; or, as with `oldest`, but rows that an
+    earlier release among the references holds stay: `reference`."""
+    references: tuple[ReferenceConfig, ...] = ()
+    """Known benchmarks and earlier releases; rows similar to one of theirs are excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +324,7 @@ def _check(config: Config) -> None:
         raise ConfigError("dedup.threshold must be above 0 and at most 1")
     if config.features.novelty == (Novelty.COPIED_OLD,) and config.dedup.copied_old is OldCode.OFF:
         raise ConfigError('features.novelty asks for copied_old alone, which dedup.copied_old = "off" never finds')
+    check_references(config.dedup.references)
     unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
     if unknown:
         raise ConfigError(f"unknown testbed {', '.join(unknown)}; known testbeds: {', '.join(TESTBEDS)}")

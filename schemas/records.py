@@ -335,7 +335,7 @@ class DuplicatePair:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateCluster:
-    """A connected component of duplicate pairs (table `duplicate_clusters`)."""
+    """A connected component of duplicate pairs; table `duplicate_clusters` says more of it (`DescribedCluster`)."""
 
     cluster_id: str
     """Row id of the keeper: earliest committer date, then smallest row id."""

@@ -48,10 +48,14 @@ SECTIONS = (
     Section("cutoffs", comparisons.Cutoff),
     Section("old_methods", comparisons.OldMethod),
     Section("copied_old", comparisons.OldCopy),
+    Section("reference_sets", comparisons.ReferenceSet),
+    Section("reference_texts", comparisons.ReferenceText),
+    Section("reference_matches", comparisons.ReferenceMatch),
+    Section("release_changes", comparisons.ReleaseChange),
     Section("unique_rows", records.UniqueRow),
     Section("duplicates", records.DuplicatePair),
-    Section("duplicate_clusters", records.DuplicateCluster),
-    Section("exclusions", records.Exclusion),
+    Section("duplicate_clusters", comparisons.DescribedCluster),
+    Section("exclusions, earlier_exclusions", records.Exclusion),
     Section("runs", records.StageReport),
 )
 

@@ -9,6 +9,8 @@ import pytest
 
 from dedup.copied import STAGE as OLD_STAGE
 from dedup.exact import STAGE as EXACT_STAGE
+from dedup.policies import STAGE as MATCH_STAGE
+from dedup.references import STAGE as REFERENCES_STAGE
 from dedup.run import NEAR_STAGE
 from features.compute import STAGE as FEATURES_STAGE
 from miners.commits import STAGE as COMMITS_STAGE
@@ -87,7 +89,8 @@ def other(): return "ninth"
 
 def test_every_stage_has_a_meaning() -> None:
     mining = {COMMITS_STAGE, "sources", "files", "methods", "index"}
-    assert set(STAGES) == mining | {FEATURES_STAGE, CUTOFF_STAGE, OLD_STAGE, EXACT_STAGE, NEAR_STAGE, "testbed_*"}
+    dedup = {OLD_STAGE, REFERENCES_STAGE, MATCH_STAGE, EXACT_STAGE, NEAR_STAGE}
+    assert set(STAGES) == mining | dedup | {FEATURES_STAGE, CUTOFF_STAGE, "testbed_*"}
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}
     assert stage_meaning("testbed_random_cut") == STAGES["testbed_*"]
     assert stage_meaning("commits") == STAGES["commits"]

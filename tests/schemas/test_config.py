@@ -95,6 +95,17 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
         ("[mining]\nmax_file_bytes = true\n", r"mining.max_file_bytes must be of type int, not True"),
         ("[features]\nnovelty = ['new']\n", r"features.novelty\[0\] must be one of added, moved"),
         ("[features]\nnovelty = 'added'\n", r"features.novelty must be a list, not 'added'"),
+        ("[dedup]\nkeep = 'all'\n", r"dedup.keep must be one of oldest, none, reference, not 'all'"),
+        ("[[dedup.references]]\nname = 'x'\n", r"dedup.references\[0\] must have either path, .* or release"),
+        (
+            "[[dedup.references]]\npath = 'a'\ncode = 'b'\nconcat = ['c']\n",
+            r"references\[0\]: code names one column, concat several",
+        ),
+        ("[[dedup.references]]\nrelease = 'a'\nid = 'b'\n", r"references\[0\]: the columns of a release are known"),
+        (
+            "[[dedup.references]]\npath = 'x/a.parquet'\n[[dedup.references]]\nrelease = 'y/a.parquet/'\n",
+            r"references\[1\]: another set is called a.parquet; give one of them another name",
+        ),
         ("[dedup]\ncopied_old = 'yes'\n", r"dedup.copied_old must be one of repository, all, off, not 'yes'"),
         (
             "[features]\nnovelty = ['copied_old']\n[dedup]\ncopied_old = 'off'\n",
