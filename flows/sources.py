@@ -104,23 +104,25 @@ def _groups(sources: Sequence[Source]) -> list[list[Source]]:
                 group_of[index] = group_of[one]
 
     by_key: dict[str, int] = {}
-    by_name: dict[tuple[str, str], list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     for index, source in enumerate(sources):
-        by_name.setdefault((_home(source.place), source.repo), []).append(index)
+        by_name.setdefault(source.repo, []).append(index)
         if source.place.repo_id is not None:
             link(by_key.setdefault(source.place.key, index), index)
     for index, source in enumerate(sources):
         for alias in source.place.aliases:
-            for other in by_name.get((_home(source.place), alias), ()):
-                ids = {source.place.repo_id, sources[other].place.repo_id} - {None}
-                if len(ids) < 2:
+            for other in by_name.get(alias, ()):
+                if _may_be_one(source.place, sources[other].place):
                     link(index, other)
     groups = {id(group): sorted(group) for group in group_of}
     return [[sources[index] for index in group] for group in sorted(groups.values())]
 
 
-def _home(place: Place) -> str:
-    return home_of(place.host, place.web_url)
+def _may_be_one(place: Place, other: Place) -> bool:
+    """Say whether neither ids nor hosts contradict; a local path without web address may be of any host."""
+    ids = {place.repo_id, other.repo_id} - {None}
+    homes = {home_of(item.host, item.web_url) for item in (place, other)} - {LOCAL}
+    return len(ids) < 2 and len(homes) < 2
 
 
 def drop_repeated(clones: Sequence[Clone]) -> Kept[Clone]:

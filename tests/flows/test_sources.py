@@ -61,6 +61,12 @@ class TestOneRepository:
             [repeated("a/old", "a/new", "a/new")],
         )
 
+    def test_a_local_path_without_web_address_may_be_of_any_host(self, tmp_path: Path) -> None:
+        old = SourceConfig(git=(str(tmp_path),), repo="a/old")
+        assert plan(old, section("a/new", 7, "a/old")) == (
+            [("a/new", 7, ("a/old",), ("a/old",))], [repeated("a/old", "github.com:7", "a/new")],
+        )  # fmt: skip
+
     def test_the_id_is_that_of_either(self) -> None:
         assert plan(section("a/old", 7), section("a/new", None, "a/old"))[0] == [
             ("a/new", 7, ("a/old",), ("a/old",))
