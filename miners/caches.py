@@ -1,7 +1,10 @@
 """What the miner keeps at hand of a repository: source texts and the Python files of trees, both bounded."""
 
+import re
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from miners.changes import display_path
@@ -12,8 +15,10 @@ from miners.sources import SourceFile, load_source
 _MAX_TEXT_BYTES = 32_000_000
 # A walk in topological order alternates between the parents of a few open branches.
 _MAX_TREES = 8
-# Regular files; git once wrote group-writable ones as 100664.
-_FILE_MODES = (b"100644", b"100755", b"100664")
+# Python files in `ls-tree -z` output: blob and path. Regular files only; git once wrote group-writable ones as 100664.
+_PYTHON_FILE = re.compile(rb"(?:\A|(?<=\0))(?:100644|100755|100664) blob ([0-9a-f]+)\t([^\0]*\.py)\0")
+# The paths of a large tree; consecutive trees have almost all of them in common.
+_display_path = lru_cache(maxsize=50_000)(display_path)
 
 Tree = Mapping[str, Sequence[str]]
 
@@ -63,12 +68,11 @@ def list_python(git_dir: Path, commit_id: str) -> dict[str, list[str]]:
 
     Raises DataError `git_failed` when a tree on the way is missing or corrupt.
     """
-    entries = run_git(git_dir, "ls-tree", "-r", "-z", "--full-tree", check_object_id(commit_id)).split(b"\0")
+    listing = run_git(git_dir, "ls-tree", "-r", "-z", "--full-tree", check_object_id(commit_id))
     paths: dict[str, list[str]] = {}
-    for entry in entries:
-        meta, _, path = entry.partition(b"\t")
-        if path.endswith(b".py"):
-            mode, _, blob_id = meta.split(b" ")
-            if mode in _FILE_MODES:
-                paths.setdefault(blob_id.decode(), []).append(display_path(path))
-    return {blob_id: sorted(names) for blob_id, names in paths.items()}
+    for blob_id, path in _PYTHON_FILE.findall(listing):
+        name = _display_path(path)
+        same = paths.setdefault(blob_id.decode(), [name])
+        if same[0] is not name:
+            insort(same, name)
+    return paths

@@ -19,6 +19,11 @@ STAGE = "commits"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # git's own rule (split_ident_line): behind the last `>` digits, then a sign and digits; anything else is no date.
+_USUAL_HEADER = re.compile(
+    rb"tree [0-9a-f]+\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
+    rb"author [^\n]*> (?P<author>[0-9]+) (?P<author_zone>[+-][0-9]+)\n"
+    rb"committer [^\n]*> (?P<committer>[0-9]+) (?P<committer_zone>[+-][0-9]+)\n"
+)
 _PERSON = re.compile(rb"(?P<person>.*>)[ \t]*(?P<epoch>[0-9]+) (?P<zone>[+-][0-9]+)\s*", re.DOTALL)
 
 # Python's own codecs: https://docs.python.org/3/library/codecs.html#python-specific-encodings. No text editor or git
@@ -144,6 +149,11 @@ def _read_header(reader: ObjectReader, commit_id: str) -> CommitHeader:
 
 def parse_header(commit_id: str, data: bytes) -> CommitHeader:
     """Return the header of a raw commit object."""
+    usual, end = _USUAL_HEADER.match(data), data.find(b"\n\n")
+    if usual is not None and end >= 0 and data.find(b"\nparent", usual.end() - 1, end) < 0:
+        parents = tuple(usual["parents"].decode().replace("parent ", "").split("\n")[:-1])
+        author = int(usual["author"]), usual["author_zone"].decode()
+        return CommitHeader(commit_id, parents, *author, int(usual["committer"]), usual["committer_zone"].decode())
     fields = _fields(data)
     parents = tuple(value.decode("ascii", "replace") for name, value in fields if name == b"parent")
     author_epoch, author_zone = _date(_first(fields, b"author"))

@@ -1,7 +1,6 @@
 """Function definitions of a file: which count as methods, where they start and end, and their text on its own."""
 
 import sys
-import unicodedata
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,19 +8,11 @@ from hashlib import blake2b
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
+from miners.scopes import functions
 from miners.syntax import PYTHON, Definition, definition_of, parse
 from schemas.errors import DataError
 
-_COMMENTS = Query(PYTHON, "(comment) @comment")
 _STRINGS = Query(PYTHON, "(string) @string")
-# Nodes below which a definition can stand; everything else is an expression or a simple statement.
-_CONTAINERS = frozenset(
-    {
-        "module", "block", "ERROR", "class_definition", "function_definition", "decorated_definition",
-        "if_statement", "elif_clause", "else_clause", "for_statement", "while_statement", "try_statement",
-        "except_clause", "except_group_clause", "finally_clause", "with_statement", "match_statement", "case_clause",
-    }
-)  # fmt: skip
 _NO_TOKEN = ("comment", "line_continuation")
 _WHITE = b" \t\f"
 # Everything that may stand between two tokens, comments apart: white space, line ends, continuation backslashes.
@@ -95,7 +86,7 @@ def scan(source: bytes, tree: Tree, known: dict[bytes, TextKeys]) -> list[Method
     """
     broken = tree.root_node.has_error
     spans = []
-    for scoped in _functions(tree.root_node, broken):
+    for scoped in functions(source, tree.root_node, broken):
         node, outer = scoped.function, scoped.outer
         last = _last_token(node) if broken or _may_end_loosely(source, node) else node
         start, end = outer.start_byte, last.end_byte
@@ -117,46 +108,6 @@ def scan(source: bytes, tree: Tree, known: dict[bytes, TextKeys]) -> list[Method
             )
         )
     return spans
-
-
-@dataclass(frozen=True, slots=True)
-class _Scoped:
-    """A function definition with what encloses it."""
-
-    function: Node
-    outer: Node
-    name: str
-    nested: bool
-    in_error: bool
-
-
-def _functions(root: Node, broken: bool) -> Iterator[_Scoped]:
-    """Yield the function definitions below a node in source order; a broken tree is searched everywhere."""
-    stack = [(root, "", False, False)]
-    while stack:
-        node, prefix, nested, in_error = stack.pop()
-        kind, function = node.type, node
-        if kind == "decorated_definition":
-            function = node.child_by_field_name("definition") or node
-            kind = function.type
-        if kind == "function_definition":
-            name = prefix + _name(function)
-            yield _Scoped(function, node, name, nested, in_error)
-            prefix, nested = f"{name}.<locals>.", True
-        elif kind == "class_definition":
-            prefix = f"{prefix}{_name(function)}."
-        elif kind == "ERROR":
-            in_error = True
-        children = reversed(function.named_children)
-        stack.extend((child, prefix, nested, in_error) for child in children if broken or child.type in _CONTAINERS)
-
-
-def _name(node: Node) -> str:
-    """Return the name of a definition, in the NFKC form under which CPython knows it."""
-    identifier = node.child_by_field_name("name")
-    text = b"" if identifier is None or identifier.text is None else identifier.text
-    name = text.decode("utf-8", "backslashreplace")
-    return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
 def _may_end_loosely(source: bytes, node: Node) -> bool:
@@ -193,8 +144,7 @@ def _text_keys(digest: bytes, text: bytes, outer: Node, function: Node) -> TextK
     name = function.child_by_field_name("name")
     cuts = []
     if b"#" in text:
-        comments = QueryCursor(_COMMENTS).captures(outer).get("comment", [])
-        cuts = [(node.start_byte, node.end_byte) for node in comments if node.start_byte < start + len(text)]
+        cuts = list(_comments(outer, text))
     cuts.extend(_leading_strings(function))
     if name is not None:
         cuts.append((name.start_byte, name.end_byte))
@@ -209,6 +159,23 @@ def _text_keys(digest: bytes, text: bytes, outer: Node, function: Node) -> TextK
     characters = b"".join(pieces)
     nameless = _digest(characters, _BETWEEN_TOKENS)
     return TextKeys(digest, nameless, _digest(characters, _NO_SYMBOL) if own and own in characters else nameless)
+
+
+def _comments(outer: Node, text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the comments in a definition's text.
+
+    Only what stands at a hash is looked at, which costs less than a walk over the tree.
+    """
+    start = outer.start_byte
+    at = text.find(b"#")
+    while at >= 0:
+        node = outer.descendant_for_byte_range(start + at, start + at + 1)
+        if node is not None and node.type == "comment":
+            yield node.start_byte, node.end_byte
+            at = node.end_byte - start - 1
+        elif node is not None and node.type == "string_content" and not node.child_count:
+            at = node.end_byte - start - 1
+        at = text.find(b"#", at + 1)
 
 
 def _leading_strings(function: Node) -> Iterator[tuple[int, int]]:

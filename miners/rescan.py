@@ -1,17 +1,24 @@
-"""Definitions of a file from those of another version of it: only the statements between are parsed."""
+"""Definitions of a file from those of another version of it: only the statements that differ are parsed."""
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
-from tree_sitter import Tree
+from tree_sitter import Node, Tree
 
 from miners.methods import MethodSpan, TextKeys, scan
 from miners.syntax import parse
+from miners.units import Gap, Units, align
 
 _BLANK = b" \t\f\r\n"
+_INDENT = b" \t"
 _LINE_FEED = ord("\n")
+_NO_STATEMENT = ("comment", "line_continuation")
+# A longer class header, which is one with long comments, would have to be parsed again with each change in its body.
+_MAX_HEADER_BYTES = 4_000
+_START = attrgetter("start_byte")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,8 @@ class Scanned:
     spans: tuple[MethodSpan, ...]
     """All definitions in source order, nested ones included."""
     starts: "array[int]"
-    """Offsets of the top-level statements that begin a line, ascending; empty when the file has a syntax error."""
+    """Offsets of the lines that begin a top-level statement or one in the body of a top-level class, ascending; empty
+    when the file has a syntax error."""
 
 
 def scan_file(source: bytes, known: dict[bytes, TextKeys]) -> Scanned:
@@ -32,68 +40,69 @@ def scan_file(source: bytes, known: dict[bytes, TextKeys]) -> Scanned:
 
 
 def rescan(source: bytes, old_source: bytes, old: Scanned, known: dict[bytes, TextKeys]) -> Scanned:
-    """Return exactly what `scan_file` returns, parsing only the top-level statements that differ from `old_source`.
+    """Return exactly what `scan_file` returns, parsing only the statements that differ from `old_source`.
 
-    The grammar is in one and the same state before every top-level statement. So statements of an error-free file
-    stand for themselves: those in the common prefix are taken over, and those in the common suffix when the part
-    between is free of errors on its own, which means that it leaves no bracket, string or block open.
+    The parser and the grammar's scanner are in one and the same state before every top-level statement, and in one
+    and the same before every statement of one class body. So statements of an error-free file stand for themselves:
+    they are taken over when what lies between them is free of errors on its own, which means that it leaves no
+    bracket, string or block open. What lies between statements of a class body is parsed below the class's header.
     """
-    first, last = _boundaries(source, old_source, old.starts)
-    shift = len(source) - len(old_source)
-    middle = source[first : last + shift]
-    if len(middle) == len(source) or middle.rstrip(_BLANK).endswith(b"\\"):
+    units = Units(old_source, old.starts)
+    gaps, runs = align(source, units) if old.starts else ([], [])
+    if not runs:
         return scan_file(source, known)
-    tree = parse(middle)
-    if tree.root_node.has_error:
-        return scan_file(source, known)
-    n_before, more = n_line_ends(source[:first]), n_line_ends(source) - n_line_ends(old_source)
-    spans = [span for span in old.spans if span.end_byte <= first]
-    spans += [_moved(span, first, n_before) for span in scan(middle, tree, known)]
-    spans += [_moved(span, shift, more) for span in old.spans if span.start_byte >= last]
-    starts = [start for start in old.starts if start < first]
-    starts += [first + start for start in _statement_starts(middle, tree)]
-    starts += [shift + start for start in old.starts if start >= last]
+    spans: list[MethodSpan] = []
+    starts: list[int] = []
+    n_lines = n_more = 0  # line ends so far, and how many more these are than in the old file
+    for gap, run in zip(gaps, [*runs, None], strict=True):
+        text = source[gap.start : gap.end]
+        found = _scan_gap(text, gap, known) if text else _NOTHING
+        if found is None:
+            return scan_file(source, known)
+        spans += _moved(found.spans, gap.start, n_lines)
+        starts += [gap.start + start for start in found.starts]
+        n_gap = n_line_ends(text)
+        n_more += n_gap - n_line_ends(old_source[gap.old_start : gap.old_end])
+        if run is not None:
+            first, last = units.bounds[run.first], units.bounds[run.last]
+            n_lines += n_gap + n_line_ends(old_source[first:last])
+            some = _between(old, first, last)
+            spans += _moved(some.spans, run.at - first, n_more)
+            starts += [run.at - first + start for start in some.starts]
     return Scanned(tuple(spans), array("I", starts))
 
 
-def _boundaries(source: bytes, old_source: bytes, starts: Sequence[int]) -> tuple[int, int]:
-    """Return the statements' starts in the old file that enclose all differences: 0 and its length where none do.
-
-    The first one's first character is still there, so that what stands at it is no indented line or comment; the
-    line end before the last one is still there.
-    """
-    shorter = min(len(source), len(old_source))
-    head = _common_prefix(source, old_source, shorter)
-    tail = _common_suffix(source, old_source, shorter - head)
-    index = bisect_left(starts, head)
-    first = starts[index - 1] if index else 0
-    index = bisect_right(starts, len(old_source) - tail)
-    last = starts[index] if index < len(starts) else len(old_source)
-    return first, last
+_NOTHING = Scanned((), array("I"))
 
 
-def _common_prefix(one: bytes, other: bytes, limit: int) -> int:
-    """Return the length of the common prefix, at most `limit`."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _between(scanned: Scanned, first: int, last: int) -> Scanned:
+    """Return what lies between two offsets of a file."""
+    spans, starts = scanned.spans, scanned.starts
+    return Scanned(
+        spans[bisect_left(spans, first, key=_START) : bisect_left(spans, last, key=_START)],
+        starts[bisect_left(starts, first) : bisect_left(starts, last)],
+    )
 
 
-def _common_suffix(one: bytes, other: bytes, limit: int) -> int:
-    """Return the length of the common suffix, at most `limit`."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _scan_gap(text: bytes, gap: Gap, known: dict[bytes, TextKeys]) -> Scanned | None:
+    """Return the definitions of a gap, offsets and lines counted from its start; None when it cannot stand alone."""
+    if text.rstrip(_BLANK).endswith(b"\\"):
+        return None
+    before, wrapped = gap.before, gap.before + text + gap.behind
+    tree = parse(wrapped)
+    if tree.root_node.has_error or (gap.behind and not _is_in_last_body(tree, len(before) + len(text))):
+        return None
+    spans = scan(wrapped, tree, known)
+    starts = [start - len(before) for start in _statement_starts(wrapped, tree)]
+    inside = array("I", (start for start in starts if 0 <= start < len(text)))
+    return Scanned(tuple(_moved(spans, -len(before), -n_line_ends(before))), inside)
+
+
+def _is_in_last_body(tree: Tree, start: int) -> bool:
+    """Tell whether a tree is one class, and its last statement the first one from an offset on."""
+    statements = _statements(tree.root_node)
+    body = _class_body(statements[0])
+    return len(statements) == 1 and body is not None and _statements(body)[-1].start_byte >= start
 
 
 def n_line_ends(text: bytes) -> int:
@@ -102,24 +111,59 @@ def n_line_ends(text: bytes) -> int:
 
 
 def _statement_starts(source: bytes, tree: Tree) -> list[int]:
-    """Return the offsets of the top-level statements that begin a line."""
-    starts = [
-        node.start_byte for node in tree.root_node.named_children if node.type not in ("comment", "line_continuation")
-    ]
-    return [start for start in starts if start == 0 or source[start - 1] == _LINE_FEED]
+    """Return the offsets of the lines that begin a top-level statement or one of a top-level class's body."""
+    starts = []
+    for node in _statements(tree.root_node):
+        start = node.start_byte
+        if start == 0 or source[start - 1] == _LINE_FEED:
+            starts.append(start)
+            starts.extend(_inner_starts(source, node))
+    return starts
 
 
-def _moved(span: MethodSpan, n_bytes: int, n_lines: int) -> MethodSpan:
-    """Return a span at another place of the file."""
+def _inner_starts(source: bytes, statement: Node) -> Iterator[int]:
+    """Yield the offsets of the lines that begin a statement of a class's body and have the first one's indentation."""
+    body = _class_body(statement)
+    statements = _statements(body) if body is not None else []
+    indent = b""
+    for index, node in enumerate(statements):
+        end = node.start_byte
+        start = source.rfind(b"\n", statement.start_byte, end) + 1
+        before = source[start:end]
+        if index == 0:
+            if not start or before.strip(_INDENT) or start - statement.start_byte > _MAX_HEADER_BYTES:
+                return
+            indent = before
+        if before == indent:
+            yield start
+
+
+def _statements(block: Node) -> list[Node]:
+    """Return the statements of a module or block."""
+    return [node for node in block.named_children if node.type not in _NO_STATEMENT]
+
+
+def _class_body(statement: Node) -> Node | None:
+    """Return the body of a class definition, decorated or not; None for other statements."""
+    if statement.type == "decorated_definition":
+        inner = statement.child_by_field_name("definition")
+        return None if inner is None else _class_body(inner)
+    return statement.child_by_field_name("body") if statement.type == "class_definition" else None
+
+
+def _moved(spans: "tuple[MethodSpan, ...] | list[MethodSpan]", n_bytes: int, n_lines: int) -> Iterator[MethodSpan]:
+    """Yield spans at another place of the file."""
     if n_bytes == 0 and n_lines == 0:
-        return span
-    return MethodSpan(
-        fun_name=span.fun_name,
-        start_byte=span.start_byte + n_bytes,
-        end_byte=span.end_byte + n_bytes,
-        start_line=span.start_line + n_lines,
-        end_line=span.end_line + n_lines,
-        nested=span.nested,
-        scope_known=span.scope_known,
-        keys=span.keys,
-    )
+        yield from spans
+        return
+    for span in spans:
+        yield MethodSpan(
+            fun_name=span.fun_name,
+            start_byte=span.start_byte + n_bytes,
+            end_byte=span.end_byte + n_bytes,
+            start_line=span.start_line + n_lines,
+            end_line=span.end_line + n_lines,
+            nested=span.nested,
+            scope_known=span.scope_known,
+            keys=span.keys,
+        )

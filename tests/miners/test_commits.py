@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -174,9 +175,29 @@ class TestParseHeader:
     def test_no_bytes_make_it_fail(self, data: bytes) -> None:
         assert parse_header("f" * 40, data).commit_id == "f" * 40
 
-    def test_a_name_with_brackets_keeps_its_date(self) -> None:
-        data = b"author A > B <a@x> 5 +0000\ncommitter <> 6 -0000\n\n"
+    @pytest.mark.parametrize("tree", [b"", b"tree " + b"1" * 40 + b"\n"])
+    def test_a_name_with_brackets_keeps_its_date(self, tree: bytes) -> None:
+        data = tree + b"author A > B <a@x> 5 +0000\ncommitter <> 6 -0000\n\n"
         assert parse_header("f" * 40, data) == CommitHeader("f" * 40, (), 5, "+0000", 6, "-0000")
+
+    @given(
+        st.lists(
+            st.sampled_from(["parent 22", "parent 33", "parent x", "tree 11", " parent 44", "gpgsig x"]), max_size=3
+        ),
+        st.sampled_from(["author A <a@x> 5 +0000", "author A <a@x>  5 +0000 ", "author A", "author a> b <> 5 +1 >"]),
+        st.sampled_from(["committer <> 6 -0000", "committer <> 6", "author X <> 9 +0000", "committer a <b> 7 -1"]),
+        st.lists(
+            st.sampled_from(["parent 55", "committer <> 8 +0000", "gpgsig", " parent 66", "", "parent"]), max_size=4
+        ),
+    )
+    def test_the_usual_form_is_read_like_any_other(
+        self, head: list[str], author: str, committer: str, tail: list[str]
+    ) -> None:
+        data = "\n".join(["tree 11", *head, author, committer, *tail, "", "text"]).encode()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("miners.commits._USUAL_HEADER", re.compile(b"(?!)"))
+            slow = parse_header("f" * 40, data)
+        assert parse_header("f" * 40, data) == slow
 
 
 class TestSelect:

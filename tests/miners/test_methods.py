@@ -6,11 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tree_sitter import Query, QueryCursor
 
-from miners.methods import MethodSpan, dedent, find_methods, indentation, scan, token_hashes
-from miners.syntax import parse
+from miners.methods import MethodSpan, _comments, dedent, find_methods, indentation, scan, token_hashes
+from miners.syntax import PYTHON, parse
 from schemas.errors import DataError
 from tests.oracles.ast_oracle import functions_of
 
@@ -360,3 +361,14 @@ def test_any_text_is_scanned_without_a_crash(text: str) -> None:
     for span in scan(source, parse(source), {}):
         assert 0 <= span.start_byte < span.end_byte <= len(source)
         assert 1 <= span.start_line <= span.end_line
+
+
+@given(st.text(alphabet="def f():\n\t '\"#\\{}=1", max_size=60))
+@example("# a\n    x = '#'  # b\n    '''#'''\n    # c\n    f'{x}#{\n# d\nx}'\n")
+@example("x = 1 # a\n    # b")
+def test_comments_are_found_at_their_hashes(body: str) -> None:
+    source = b"def f():\n    " + body.encode()
+    node = parse(source).root_node.named_children[0]
+    comments = QueryCursor(Query(PYTHON, "(comment) @comment")).captures(node).get("comment", [])
+    whole = sorted((comment.start_byte, comment.end_byte) for comment in comments)
+    assert list(_comments(node, source[node.start_byte : node.end_byte])) == whole

@@ -2,12 +2,14 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import miners.rescan
+import miners.units
 from miners.methods import TextKeys
 from miners.rescan import Scanned, n_line_ends, rescan, scan_file
+from tests.miners.python_files import versions
 
 OLD = b"""\
 import os
@@ -90,14 +92,56 @@ def test_other_line_ends_and_byte_order_mark(old: bytes) -> None:
     assert names(quick) == ["f", "A.m", "A.m.<locals>.inner", "g", "h", "last"]
 
 
-def test_parses_only_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[bytes] = []
+@pytest.mark.parametrize(
+    ("new", "parsed"),
+    [
+        (OLD, []),
+        (OLD.replace(b"return 1", b"return 10"), [b"@a\ndef f():\n    return 10\n# comment\n\n"]),
+        (OLD.replace(b"import os\n\n", b""), []),
+        (
+            OLD.replace(b"return inner", b"return inner()"),
+            [b"class A:\n    def m(self):\n        def inner(): pass\n        return inner()\n\n    pass\n"],
+        ),
+        (
+            OLD.replace(b"    x = ", b"    def n(self): pass\n\n    x = "),
+            [b"class A:\n    pass\n    def n(self): pass\n\n    pass\n"],
+        ),
+        (
+            OLD.replace(b"'''\n\nif", b"'''\n    def n(self): pass\n\nif"),
+            [b"class A:\n    pass\n    x = '''\ndef no(): pass\n'''\n    def n(self): pass\n\n"],
+        ),
+        (OLD.replace(b"class A", b"class B"), [OLD[OLD.index(b"class A") : OLD.index(b"if os")].replace(b"A", b"B")]),
+        (
+            OLD.replace(b"return 1", b"return 10").replace(b"2)\n", b"3)\n"),
+            [b"@a\ndef f():\n    return 10\n# comment\n\n", b"x = (1,\n3)\n"],
+        ),
+    ],
+)
+def test_parses_only_what_differs(new: bytes, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
     real = miners.rescan.parse
     known: dict[bytes, TextKeys] = {}
     old = scan_file(OLD, known)
-    monkeypatch.setattr("miners.rescan.parse", lambda source: parsed.append(source) or real(source))  # type: ignore[func-returns-value]  # append returns None, on purpose
-    rescan(OLD.replace(b"return 1", b"return 10"), OLD, old, known)
-    assert parsed == [b"@a\ndef f():\n    return 10\n# comment\n\n"]
+    monkeypatch.setattr("miners.rescan.parse", lambda source: seen.append(source) or real(source))  # type: ignore[func-returns-value]  # append returns None, on purpose
+    monkeypatch.setattr("miners.units._MIN_GAP", 0)
+    assert rescan(new, OLD, old, known) == scan_file(new, {})
+    assert seen[:-1] == parsed
+
+
+def test_statements_of_a_class_body_are_known_by_their_lines() -> None:
+    source = (
+        b"@a\nclass A(b,\n  c):  # c\n    # c\n    '''doc'''\n    x = 1; y = 2\n\n    @d\n    def f(self):\n"
+        b"        pass\n      # c\n    class B:\n        def g(self): pass\nclass C: x = 1\nif x:\n    def h(): pass\n"
+    )
+    lines = [source[start:].split(b"\n")[0] for start in scan_file(source, {}).starts]
+    assert lines == [
+        b"@a", b"    '''doc'''", b"    x = 1; y = 2", b"    @d", b"    class B:", b"class C: x = 1", b"if x:"
+    ]  # fmt: skip
+
+
+def test_a_long_class_header_is_no_header_to_parse_again() -> None:
+    source = b"class A:\n" + b"    # comment\n" * 400 + b"    def f(self): pass\n"
+    assert list(scan_file(source, {}).starts) == [0]
 
 
 def test_a_file_with_a_syntax_error_lends_nothing() -> None:
@@ -125,6 +169,29 @@ FILES = st.lists(st.tuples(LINES, ENDS), max_size=14).map(lambda lines: b"".join
 def test_any_edit_gives_what_a_whole_parse_gives(before: bytes, old: bytes, new: bytes, behind: bytes) -> None:
     quick, whole = both(before + new + behind, before + old + behind)
     assert quick == whole
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@given(versions())
+@example(
+    (
+        b"class A:\n    x\n    def f(self):\n        y\n",
+        b"class A:\n    x\n        # c\n    z\n  def f(self):\n        y\n",
+    )
+)
+@example(
+    (b"class A:\n    def f(self):\n        y\n", b"class A:\n    def f(self):\n        y\n\n    def g(self): pass\n")
+)
+@example((b"class A:\n    x\n    y\nz\n", b"class A:\nz\n"))
+@example((b"class A:\n    x\n    y\n", b"class B:\n    x\n    y\n"))
+def test_any_version_gives_what_a_whole_parse_gives(pair: tuple[bytes, bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        # So that the search for statements inside a change runs on short files too.
+        patch.setattr("miners.units._MIN_GAP", 0)
+        patch.setattr("miners.units._MIN_UNIT", 1)
+        for new, old in (pair, pair[::-1]):
+            quick, whole = both(new, old)
+            assert quick == whole
 
 
 @given(st.data())

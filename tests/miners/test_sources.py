@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from miners.git_process import ObjectReader
 from miners.sources import SourceFile, decode_source, load_source
-from miners.syntax import MAX_COMMENT_RUN_COST, check_comment_runs
+from miners.syntax import MAX_COMMENT_RUN_COST, _comment_run_cost, check_comment_runs
 from schemas.errors import DataError
 from tests.builders import RepoBuilder
 
@@ -175,6 +175,15 @@ class TestCommentRuns:
     @pytest.mark.parametrize("line", [b"\n", b"    a = 1  # one\n", b"    1 + \\\n", b"   \t \r\n"])
     def test_other_lines_may_be_many(self, line: bytes) -> None:
         assert not self.is_refused(b"def f():\n" + line * 100_000)
+
+    @given(st.lists(st.sampled_from([b"#", b"\\", b" ", b"\t", b"\f", b"\v", b"\n", b"\n", b"\r", b"x"]), max_size=14))
+    def test_no_run_costs_more_than_the_quick_bound(self, pieces: list[bytes]) -> None:
+        source = b"".join(pieces)
+        cost = _comment_run_cost(source)
+        for limit in (0, 10, 20, 40):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("miners.syntax.MAX_COMMENT_RUN_COST", limit)
+                assert self.is_refused(source) == (cost > limit)
 
     def test_comments_before_all_code_may_be_many(self) -> None:
         assert not self.is_refused(self.LINE * 100_000 + b"x = 1\n")
