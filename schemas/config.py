@@ -12,7 +12,6 @@ from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar, Union, get_args, get_origin, get_type_hints
-from urllib.parse import urlsplit
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
@@ -23,7 +22,7 @@ from schemas.references import ReferenceConfig, check_references
 Section = TypeVar("Section")
 _MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
 # Permalinks go into published rows, so credentials and private query strings must not.
-_WEB_URL = re.compile(r"https?://[^\s@?#]+")
+_WEB_URL = re.compile(r"https?://[\w.:-]+(?:/[^\s@?#]*)?")
 # Owner (for nested groups all of them) and name, each fit for a folder.
 _ALIAS = re.compile(r"[\w+~][\w.+~-]*(?:/[\w+~][\w.+~-]*)+")
 
@@ -382,7 +381,7 @@ def _check_source(source: SourceConfig, where: str) -> None:
     single = (source.repo, source.web_url, source.repo_id, source.aliases or None)
     if len(source.git) + len(source.fast_import) > 1 and single != (None, None, None, None):
         raise ConfigError(f"{where}: repo, web_url, repo_id and aliases belong to a single location; split the list")
-    if source.web_url is not None and not _is_web_url(source.web_url):
+    if source.web_url is not None and not _WEB_URL.fullmatch(source.web_url):
         raise ConfigError(f"{where}.web_url must be a plain https:// or http:// address without user, query, fragment")
     if source.repo is not None and source.repo.count("/") != 1:
         raise ConfigError(f"{where}.repo must be owner/name, not {source.repo!r}")
@@ -391,11 +390,3 @@ def _check_source(source: SourceConfig, where: str) -> None:
     for alias in source.aliases:
         if not _ALIAS.fullmatch(alias):
             raise ConfigError(f"{where}.aliases must be names such as owner/name, not {alias!r}")
-
-
-def _is_web_url(text: str) -> bool:
-    """Say whether a text is a plain web address with a host."""
-    try:
-        return _WEB_URL.fullmatch(text) is not None and bool(urlsplit(text).hostname)
-    except ValueError:
-        return False
