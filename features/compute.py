@@ -58,8 +58,10 @@ def _require_wanted(method: Method, config: FeaturesConfig, mining: MiningConfig
         return
     if method.novelty is Novelty.ADDED and Novelty.COPIED_OLD in config.novelty:
         return  # what of the class `added` is `copied_old` shows only when it is compared with old code (dedup)
-    where = (method.earlier_path, method.earlier_fun_name)
+    where = (method.earlier_path, method.earlier_fun_name, method.earlier_commit_id)
     detail = " ".join(part for part in where if part)
+    if method.similarity is not None:
+        detail += f" similarity={method.similarity}"
     if method.novelty in (Novelty.VENDORED, Novelty.GENERATED):
         rule = None if mining is None else _rule(method, mining)
         detail = method.path if rule is None else f"{method.path} ({rule})"

@@ -1,7 +1,8 @@
 """The steps of the recipe, each over one item: look in the ledger, else have a worker do it, then record it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from flows.sources import Source
 from flows.work import DedupInputs
 from miners.clone import Clone, check_shallow, open_clone
 from miners.cutoff import CutoffCommit, find_cutoff
+from miners.plan import MiningPlan
+from miners.take import Taken
 from schemas.arrow import from_table
 from schemas.config import Config, OldCode
 from schemas.errors import ConfigError, DataError
@@ -55,11 +58,15 @@ def _source_exclusions(run: Run, mined: Unit) -> list[Exclusion]:
     return [item for item in rows if item.stage == "sources"]
 
 
+def mine_family(config: Config, record: RepositoryRecord) -> str:
+    """Return the key of mining a repository, whatever its head."""
+    identity = [record.repo, record.host, record.repo_id, record.web_url, record.aliases, record.default_branch]
+    return unit_key("mine", stage_version("mine"), [[config.mining, config.window], identity], [])
+
+
 def mine_key(config: Config, record: RepositoryRecord) -> str:
     """Return the key of mining a repository at its head."""
-    identity = [record.repo, record.host, record.repo_id, record.web_url, record.aliases]
-    identity += [record.default_branch, record.head]
-    return unit_key("mine", stage_version("mine"), [[config.mining, config.window], identity], [])
+    return unit_key("mine", mine_family(config, record), record.head, [])
 
 
 def features_key(config: Config, mined: Unit) -> str:
@@ -102,9 +109,44 @@ def testbed_key(config: Config, inputs: "TestbedInputs") -> str:
 
 
 def mine_commits(run: Run, clone: Clone) -> Unit:
-    """Mine one repository."""
-    key = mine_key(run.config, clone.record)
-    return _unit(run, "mine", clone.record.repo, key, lambda job: run.pool.run(work.mine, job, clone))
+    """Mine one repository: what an earlier head lacks, a big share of it by several workers."""
+    record = clone.record
+    key, family = mine_key(run.config, record), mine_family(run.config, record)
+
+    def do(job: work.Job) -> Unit:
+        before = run.ledger.former("mine", record.repo)
+        former = before if before is not None and before.family == family else None
+        job = replace(job, family=family)
+        plan = run.pool.run(work.plan, job, clone, former)
+        taken = _take_ranges(run, job, clone, plan)
+        unit = run.pool.run(work.mine, job, clone, plan, taken, former)
+        if plan.rewritten and former is not None:
+            _mark_vanished(run, job, former, unit)
+        return unit
+
+    return _unit(run, "mine", record.repo, key, do)
+
+
+def _take_ranges(run: Run, job: work.Job, clone: Clone, plan: MiningPlan) -> list[Taken]:
+    """Have several workers mine a big repository; nothing for a small one, which is mined where it is put together."""
+    ranges = plan.ranges(run.workers)
+    if len(ranges) < 2:
+        return []
+    with ThreadPoolExecutor(len(ranges)) as threads:
+        return list(threads.map(lambda part: run.pool.run(work.mine_range, job, clone, plan.selected, part), ranges))
+
+
+def _mark_vanished(run: Run, job: work.Job, former: Unit, unit: Unit) -> None:
+    """Record which methods a rewritten history has lost, before the unit that held them is replaced."""
+    marked = run.ledger.former("vanished", job.partition)
+    job = replace(job, stage="vanished", key=unit_key("vanished", stage_version("mine"), former.key, [unit.digest]))
+    rows = run.pool.run(work.vanished, job, former, unit, marked)
+    run.ledger.record(rows)
+    n_rows = run.ledger.read(rows, "vanished_methods").num_rows
+    run.progress.note(
+        f"  mine  {job.partition}: its history was rewritten, so it was mined anew; {n_rows:,} methods that are gone "
+        "are listed in table vanished_methods"
+    )
 
 
 def extract_features(run: Run, mined: Unit) -> Unit:

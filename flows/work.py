@@ -18,7 +18,9 @@ from features.docstrings import code_without_docstring
 from features.old_methods import distinct_old_methods
 from miners.clone import Clone
 from miners.cutoff import CutoffCommit, OldTree
-from miners.mine import mine_repository
+from miners.mine import MinedRepository, finish_mining
+from miners.plan import MiningPlan, Range, plan_mining
+from miners.take import Taken, take_range
 from schemas.arrow import from_table, to_table
 from schemas.comparisons import (
     Cutoff,
@@ -31,6 +33,7 @@ from schemas.comparisons import (
     ReleaseChange,
 )
 from schemas.config import Config
+from schemas.history import HistoricFile, IndexedFile, VanishedMethod
 from schemas.records import (
     ChangedFile,
     CommitRecord,
@@ -51,6 +54,16 @@ from warehouse.tables import FileEntry
 
 Tables = Mapping[str, tuple[type, Sequence[object]]]
 
+# Tables of the stage `mine`, the field of MinedRepository that each holds, and its rows.
+MINED_TABLES: Mapping[str, tuple[str, type]] = {
+    "commits": ("commits", CommitRecord),
+    "changed_files": ("files", ChangedFile),
+    "methods": ("methods", Method),
+    "historic_files": ("history", HistoricFile),
+    "indexed_files": ("indexed", IndexedFile),
+    "exclusions": ("excluded", Exclusion),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -70,20 +83,63 @@ class Job:
     """Version that goes into the reports."""
     now: datetime
     """Time of the run."""
+    family: str = ""
+    """The unit's family, see `warehouse.ledger.Unit`."""
 
 
-def mine(job: Job, clone: Clone) -> Unit:
-    """Mine one repository: tables repositories, commits, changed_files, methods, exclusions."""
+def plan(job: Job, clone: Clone, former: Unit | None) -> MiningPlan:
+    """Walk one repository's history; `former` is the unit of an earlier head, mined by the same code."""
+    run = None if former is None else _read_mined(job, former).former_run()
+    return plan_mining(clone, job.config.mining, job.config.window, job.now, run)
+
+
+def mine_range(job: Job, clone: Clone, selected: frozenset[str], part: Range) -> Taken:
+    """Mine a share of one repository's commits."""
+    return take_range(clone, job.config.mining, selected, part)
+
+
+def mine(job: Job, clone: Clone, plan: MiningPlan, taken: Sequence[Taken], former: Unit | None) -> Unit:
+    """Put one repository's ranges together; without any the whole repository is mined here.
+
+    Tables: repositories, commits, changed_files, methods, historic_files, indexed_files, exclusions.
+    """
     started = datetime.now(UTC)
-    mined = mine_repository(clone, job.config.mining, job.config.window, job.now)
-    tables: Tables = {
-        "repositories": (RepositoryRecord, [clone.record]),
-        "commits": (CommitRecord, mined.commits),
-        "changed_files": (ChangedFile, mined.files),
-        "methods": (Method, mined.methods),
-        "exclusions": (Exclusion, mined.excluded),
-    }
+    mining = job.config.mining
+    parts = taken or [take_range(clone, mining, plan.selected, part) for part in plan.ranges(1)]
+    base = None if former is None or plan.anew else _read_mined(job, former)
+    mined = finish_mining(clone, mining, plan, parts, base)
+    rows: Tables = {table: (row_type, getattr(mined, name)) for table, (name, row_type) in MINED_TABLES.items()}
+    tables: Tables = {"repositories": (RepositoryRecord, [clone.record]), **rows}
     return _finish(job, started, tables, mined.reports, mined.valid_until)
+
+
+def vanished(job: Job, former: Unit, unit: Unit, marked: Unit | None) -> Unit:
+    """Mark the methods that a rewritten history has no longer: table vanished_methods.
+
+    `former` was mined before the history was rewritten, `unit` after; `marked` holds what was marked before.
+    """
+    started = datetime.now(UTC)
+    ledger = Ledger(job.tables)
+    [record] = from_table(ledger.read(former, "repositories"), RepositoryRecord)
+    present = set(ledger.read(unit, "methods").column("row_id").to_pylist())
+    known = [] if marked is None else list(from_table(ledger.read(marked, "vanished_methods"), VanishedMethod))
+    names = ["row_id", "repo", "commit_id", "path", "fun_name", "novelty"]
+    gone = [
+        VanishedMethod(**row, last_head=record.head) for row in ledger.read(former, "methods").select(names).to_pylist()
+    ]
+    rows = {row.row_id: row for row in [*known, *gone] if row.row_id not in present}
+    tables: Tables = {"vanished_methods": (VanishedMethod, [rows[row_id] for row_id in sorted(rows)])}
+    return _finish(job, started, tables, [])
+
+
+def _read_mined(job: Job, unit: Unit) -> MinedRepository:
+    """Return what a unit of the stage `mine` holds."""
+    ledger = Ledger(job.tables)
+    [record] = from_table(ledger.read(unit, "repositories"), RepositoryRecord)
+    rows = {
+        name: list(from_table(ledger.read(unit, table), row_type)) for table, (name, row_type) in MINED_TABLES.items()
+    }
+    return MinedRepository(record=record, **rows, reports=list(unit.reports), valid_until=unit.valid_until)
 
 
 def features(job: Job, mined: Unit) -> Unit:
@@ -300,4 +356,4 @@ def _finish(
         )
         for report in reports
     )
-    return Unit(job.stage, job.partition, job.key, files, completed, valid_until)
+    return Unit(job.stage, job.partition, job.key, files, completed, valid_until, job.family)

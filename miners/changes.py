@@ -67,7 +67,7 @@ class CommitChanges:
     deleted: tuple[FileChange, ...] = ()
     """Regular files that the first parent has and the commit has not, sorted by path."""
     renames: tuple[tuple[bytes, bytes], ...] = ()
-    """(new path, old path in the first parent) of added files that are renamed ones, sorted."""
+    """(new path, old path in the first parent) of added files that are renamed ones, sorted; see `with_renames`."""
     excluded: tuple[Exclusion, ...] = ()
     """Paths left out (stage `files`: `symlink`, `submodule`, `notebook`, `type_stub`, `cython`), or the whole commit
     (stage `commits`)."""
@@ -81,7 +81,7 @@ class CommitChanges:
 def changed_files(
     git_dir: Path, commits: Sequence[CommitHeader], repo: str, config: MiningConfig
 ) -> Iterator[CommitChanges]:
-    """Yield the changed Python files (`*.py`, case matters) of each commit, in the given order.
+    """Yield the changed Python files (`*.py`, case matters) of each commit, in the given order, renames not yet found.
 
     A merge brings only paths that differ from all parents. A change of mode alone is no change. Notebooks, type stubs
     and Cython files with new contents are excluded (`notebook`, `type_stub`, `cython`) and do not count for the limit.
@@ -103,7 +103,12 @@ def changed_files(
             excluded = (Exclusion(row_id, "commits", "too_many_files", detail),)
             yield CommitChanges(commit_id, header.parent_ids, excluded=excluded)
             continue
-        yield replace(changes, renames=_renames(git_dir, changes))
+        yield changes
+
+
+def with_renames(git_dir: Path, changes: CommitChanges) -> CommitChanges:
+    """Return a commit's changes with the renames among them found; this asks git for each commit that needs it."""
+    return replace(changes, renames=_renames(git_dir, changes))
 
 
 def display_path(path: bytes) -> str:

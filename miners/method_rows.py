@@ -33,7 +33,7 @@ class MethodRows:
 
     def method(self, item: Classified, licence: Licence) -> Method:
         """Return a method's row; raise DataError `dedent_failed`."""
-        span, commit = item.span, self.commit
+        span, commit, earlier = item.span, self.commit, item.earlier
         return Method(
             row_id=self.row_id(span),
             repo=commit.repo,
@@ -55,8 +55,11 @@ class MethodRows:
             start_line=span.start_line,
             end_line=span.end_line,
             novelty=item.novelty,
-            earlier_path=item.earlier_path,
-            earlier_fun_name=item.earlier_fun_name,
+            earlier_path=None if earlier is None else earlier.path,
+            earlier_fun_name=None if earlier is None else earlier.fun_name,
+            earlier_commit_id=None if earlier is None else earlier.commit_id,
+            similarity=None if earlier is None else earlier.similarity,
+            token_key=span.keys.nameless.hex(),
             is_test=is_test(self.path, span.fun_name),
             commit_message=commit.commit_message,
             author_is_bot=commit.author_is_bot,

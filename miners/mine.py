@@ -1,367 +1,161 @@
-"""The miner: from one repository's clone to its commits, changed files and classified methods."""
+"""The miner: from one repository's clone to its commits, changed files and classified methods.
 
-import errno
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+Three parts that can run in processes of their own: `plan_mining`, `take_range` for each range, `finish_mining`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from typing import TypeVar
 
-from miners.caches import SourceCache, TreeCache, list_python
-from miners.changes import CommitChanges, FileChange, OldFile, changed_files, display_path
+from miners.caches import list_python
 from miners.clone import Clone
-from miners.commits import CommitHeader, read_commit, select, walk, well_formed
-from miners.diffs import DiffRequest, file_diff
 from miners.git_process import ObjectReader
-from miners.licences import LicenceDetector
-from miners.marks import is_generated, is_vendored
-from miners.method_rows import MethodRows
-from miners.methods import MethodSpan
-from miners.novelty import Classified, DefinitionStore, Earlier, FileDefinitions, ParentView, classify
-from miners.sources import SourceFile
+from miners.origins import resolve_origins
+from miners.plan import FormerRun, MiningPlan, future_commits, plan_mining
+from miners.restored import restore_from_history
+from miners.take import Taken, take_range
 from schemas.config import MiningConfig, WindowConfig
-from schemas.errors import ConfigError, DataError, TransientError
-from schemas.records import (
-    ChangedFile,
-    CommitRecord,
-    Exclusion,
-    Method,
-    Novelty,
-    RepositoryRecord,
-    StageReport,
-    count_reasons,
-)
+from schemas.history import HistoricFile, IndexedFile
+from schemas.records import ChangedFile, CommitRecord, Exclusion, Method, RepositoryRecord, StageReport, count_reasons
 
-_SYNTAX_ERRORS = {
-    "scope_unknown": "a syntax error hides the scope of",
-    "earlier_version_broken": "a syntax error in the earlier version may hide an earlier",
-}
+Row = TypeVar("Row")
+_STAGES = ("sources", "commits", "files", "methods", "index", "history")
 
 
 @dataclass(frozen=True, slots=True)
 class MinedRepository:
-    """Everything the miner says about one repository, in a stated order."""
+    """Everything the miner says about one repository.
+
+    The order of rows depends on the rows alone, not on how far the branch went when they were mined.
+    """
 
     record: RepositoryRecord
     """The repository."""
     commits: list[CommitRecord]
-    """Commits of the window that were read, parents first."""
+    """Commits of the window that were read, by committer date and id."""
     files: list[ChangedFile]
-    """Changed files with a method of class `added`, by commit and path."""
+    """Changed files with a method that their parents do not have, by commit and path."""
     methods: list[Method]
     """Methods that a commit brought or changed, by commit, path and start byte."""
+    history: list[HistoricFile]
+    """Blobs with which commits outside the window brought definitions, by commit and blob."""
+    indexed: list[IndexedFile]
+    """Python files of parent trees outside the window, one row for each blob, by commit and path."""
     excluded: list[Exclusion]
-    """Everything left out, in the order it was met."""
+    """Everything left out, by stage, id and reason."""
     reports: list[StageReport]
-    """Accounts of the stages `commits`, `files`, `methods` and `index`."""
+    """Accounts of the stages `commits`, `files`, `methods`, `index` and `history`."""
     valid_until: datetime | None = None
     """When a commit that now lies in the future comes into the window; null when there is none."""
 
+    def former_run(self) -> FormerRun:
+        """Return what a later run has to know to go on from here."""
+        return FormerRun(self.record.head, future_commits(self.excluded), _rows_out(self, "history") > 0)
 
-def mine_repository(clone: Clone, config: MiningConfig, window: WindowConfig, now: datetime) -> MinedRepository:
+
+def mine_repository(
+    clone: Clone,
+    config: MiningConfig,
+    window: WindowConfig,
+    now: datetime,
+    former: MinedRepository | None = None,
+    n_ranges: int = 1,
+) -> MinedRepository:
     """Mine one repository; a bad commit, file or method becomes an Exclusion and its neighbours stay.
 
-    `now` is the time of mining: later commits are excluded. Raises DataError when the history itself cannot be
-    walked. The accounts are: `commits` in the window or excluded from it; `files`, Python files (and notebooks,
-    stubs and Cython files, all left out) that a kept commit adds or changes; `methods`, definitions in them that no
-    parent has unchanged; `index`, blobs of parent trees outside the window that moved code may come from (an unreadable
-    one only weakens `moved` and `renamed`).
+    `now` is the time of mining: later commits are excluded. `former` is what the same code and configuration said
+    about an earlier head; its commits are not read again, and the result is the same as without it. Raises DataError
+    when the history itself cannot be walked. The accounts are: `commits` in the window or excluded from it; `files`,
+    Python files (and notebooks, stubs and Cython files, all left out) that a kept commit adds or changes; `methods`,
+    definitions in them that no parent has unchanged; `index`, blobs of parent trees outside the window that moved code
+    may come from (an unreadable one only weakens `moved` and `renamed`); `history`, commits outside the window that
+    were searched for code that comes back.
     """
-    repo = clone.record.repo
-    headers = walk(clone.git_dir, clone.record.head)
-    selected = select(headers, window, now, repo)
+    plan = plan_mining(clone, config, window, now, None if former is None else former.former_run())
+    taken = [take_range(clone, config, plan.selected, part) for part in plan.ranges(n_ranges)]
+    return finish_mining(clone, config, plan, taken, former)
+
+
+def finish_mining(
+    clone: Clone,
+    config: MiningConfig,
+    plan: MiningPlan,
+    taken: Sequence[Taken],
+    former: MinedRepository | None = None,
+) -> MinedRepository:
+    """Return the whole of a repository from its ranges and, unless the plan begins anew, from a former run."""
+    base = None if plan.anew else former
+    commits = _joined([base.commits if base else [], *(part.commits for part in taken)])
+    commits.sort(key=lambda row: (row.committer_date, row.commit_id))
+    order = {row.commit_id: index for index, row in enumerate(commits)}
+    methods = _joined([base.methods if base else [], *(part.methods for part in taken)])
+    methods.sort(key=lambda row: (order[row.commit_id], row.path, row.start_byte, row.row_id))
+    files = _joined([base.files if base else [], *(part.files for part in taken)])
+    files.sort(key=lambda row: (order[row.commit_id], row.path))
+    history = _joined([base.history if base else [], *(part.history.files for part in taken)])
+    history.sort(key=lambda row: (row.commit_id, row.blob_id))
+    indexed = _first_places([base.indexed if base else [], *(part.indexed.values() for part in taken)])
+    excluded = _exclusions(clone, plan, taken, base) + _index_exclusions(indexed)
+    excluded.sort(key=lambda item: (_STAGES.index(item.stage), item.row_id, item.reason, item.detail))
+    counts = {
+        "commits": len(commits),
+        "files": sum(part.n_files for part in taken) + _rows_out(base, "files"),
+        "methods": len(methods),
+        "index": sum(row.problem is None for row in indexed),
+        "history": sum(part.history.n_commits for part in taken) + _rows_out(base, "history"),
+    }
+    reports = [_report(stage, clone.record.repo, rows_out, excluded) for stage, rows_out in counts.items()]
+    resolved = resolve_origins(methods, plan.headers)
     with ObjectReader(clone.git_dir) as reader:
-        miner = _Miner(clone, config, reader)
-        for changes in changed_files(clone.git_dir, selected.rows, repo, config):
-            miner.take(changes)
-    outcome = miner.outcome
-    excluded = selected.excluded + outcome.excluded
-    until = _valid_until(headers, excluded, repo)
-    if not outcome.seen_python and not list_python(clone.git_dir, clone.record.head):
+        resolved = restore_from_history(resolved, history, plan.headers, reader, config.max_file_bytes)
+    return MinedRepository(
+        clone.record, commits, files, resolved, history, indexed, excluded, reports, plan.valid_until
+    )
+
+
+def _joined(parts: Iterable[Iterable[Row]]) -> list[Row]:
+    return [row for part in parts for row in part]
+
+
+def _first_places(parts: Iterable[Iterable[IndexedFile]]) -> list[IndexedFile]:
+    """Return one row for each blob, that of the smallest (commit, path), sorted by it."""
+    first: dict[str, IndexedFile] = {}
+    for row in sorted(_joined(parts), key=lambda row: (row.commit_id, row.path)):
+        first.setdefault(row.blob_id, row)
+    return list(first.values())
+
+
+def _index_exclusions(indexed: Iterable[IndexedFile]) -> list[Exclusion]:
+    return [
+        Exclusion(f"{row.repo}@{row.commit_id}:{row.path}", "index", row.problem, row.detail)
+        for row in indexed
+        if row.problem is not None
+    ]
+
+
+def _exclusions(
+    clone: Clone, plan: MiningPlan, taken: Sequence[Taken], former: MinedRepository | None
+) -> list[Exclusion]:
+    """Return all exclusions but those of the index; the window's are made anew, what was read before is taken over."""
+    excluded = [*plan.excluded]
+    for item in former.excluded if former else ():
+        of_done_commit = item.stage == "commits" and item.row_id.rpartition("@")[2] in plan.done
+        if of_done_commit or item.stage in ("files", "methods", "history"):
+            excluded.append(item)
+    for part in taken:
+        excluded += [*part.excluded, *part.history.excluded]
+    if not plan.seen_python and not list_python(clone.git_dir, clone.record.head):
+        repo = clone.record.repo
         excluded.append(Exclusion(repo, "sources", "repository_without_python", "no .py file at head or in the window"))
-    counts = outcome.counts | {"commits": len(outcome.commits)}
-    reports = [_report(stage, repo, rows_out, excluded) for stage, rows_out in counts.items()]
-    return MinedRepository(clone.record, outcome.commits, outcome.files, outcome.methods, excluded, reports, until)
+    return excluded
+
+
+def _rows_out(mined: MinedRepository | None, stage: str) -> int:
+    return next((report.rows_out for report in mined.reports if report.stage == stage), 0) if mined else 0
 
 
 def _report(stage: str, repo: str, rows_out: int, excluded: Sequence[Exclusion]) -> StageReport:
     """Return the account of one stage."""
     left_out = [item for item in excluded if item.stage == stage]
     return StageReport(stage, repo, rows_out + len(left_out), rows_out, count_reasons(left_out))
-
-
-def _valid_until(headers: Sequence[CommitHeader], excluded: Sequence[Exclusion], repo: str) -> datetime | None:
-    """Return when the first commit that lies in the future no longer does."""
-    future = {item.row_id for item in excluded if item.reason == "date_in_future"}
-    moments = []
-    for header in headers if future else ():
-        if f"{repo}@{header.commit_id}" in future and header.author_date and header.committer_date:
-            moments.append(max(header.author_date, header.committer_date))
-    return min(moments, default=None)
-
-
-@dataclass(slots=True)
-class _Outcome:
-    """Rows and counts as they accumulate."""
-
-    commits: list[CommitRecord] = field(default_factory=list)
-    files: list[ChangedFile] = field(default_factory=list)
-    methods: list[Method] = field(default_factory=list)
-    excluded: list[Exclusion] = field(default_factory=list)
-    seen_python: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: {"commits": 0, "files": 0, "methods": 0, "index": 0})
-
-    def mark(self) -> "_Mark":
-        """Return the state to which `roll_back` returns."""
-        return _Mark(len(self.commits), len(self.files), len(self.methods), len(self.excluded), dict(self.counts))
-
-    def roll_back(self, mark: "_Mark") -> None:
-        """Forget every row and count that came after a mark."""
-        del self.commits[mark.commits :]
-        del self.files[mark.files :]
-        del self.methods[mark.methods :]
-        del self.excluded[mark.excluded :]
-        self.counts = dict(mark.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """How much an outcome held."""
-
-    commits: int
-    files: int
-    methods: int
-    excluded: int
-    counts: dict[str, int]
-
-
-class _Miner:
-    """Takes the commits of one repository, parents first, and collects rows."""
-
-    def __init__(self, clone: Clone, config: MiningConfig, reader: ObjectReader) -> None:
-        self.outcome = _Outcome()
-        self._record = clone.record
-        self._config = config
-        self._trees = TreeCache(clone.git_dir)
-        self._git_dir = clone.git_dir
-        self._reader = reader
-        self._licences = LicenceDetector(reader)
-        self._sources = SourceCache(reader, config.max_file_bytes)
-        self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
-        # Latest blob read for a path: the likely other version of a new one.
-        self._latest: dict[str, str] = {}
-        # Commits whose trees the store knows whole: boundary commits, then every commit taken.
-        self._known_commits: set[str] = set()
-        # Row ids of the commit at hand; a malformed tree can hold one path twice.
-        self._row_ids: set[str] = set()
-
-    def take(self, changes: CommitChanges) -> None:
-        """Add one commit's rows and exclusions: all of them, or one exclusion when it provokes what nobody foresaw."""
-        out = self.outcome
-        out.seen_python |= changes.has_python
-        if any(item.stage == "commits" for item in changes.excluded):
-            out.excluded.extend(changes.excluded)
-            return
-        mark = out.mark()
-        try:
-            commit = read_commit(self._reader, changes.commit_id, self._record.repo)
-            for parent_id in changes.parent_ids:
-                self._index_tree(parent_id)
-                mark = out.mark()  # what older trees hold is indexed once and stays, whatever becomes of the commit
-            self._take_commit(commit, changes)
-        except Exception as error:  # whatever one commit provokes must not cost the repository
-            if _is_machine_trouble(error):
-                raise
-            out.roll_back(mark)
-            reason = "commit_unreadable" if isinstance(error, DataError) else "commit_failed"
-            row_id = f"{self._record.repo}@{changes.commit_id}"
-            out.excluded.append(Exclusion(row_id, "commits", reason, _words(error)))
-
-    def _take_commit(self, commit: CommitRecord, changes: CommitChanges) -> None:
-        """Add the rows of a commit that can be read and whose parents' trees are indexed."""
-        self._row_ids.clear()
-        self.outcome.commits.append(commit)
-        self.outcome.excluded.extend(changes.excluded)
-        diffs = [request for change in changes.files if (request := self._take_file(commit, changes, change))]
-        if diffs:
-            self._add_changed_files(commit, changes, diffs)
-        self._known_commits.add(changes.commit_id)
-
-    def _index_tree(self, commit_id: str) -> None:
-        """Make every definition of a commit's tree findable, unless it is so already.
-
-        The trees of taken commits need no listing: what is in them was in a parent's tree or changed by the commit.
-        """
-        if commit_id in self._known_commits:
-            return
-        for blob_id, paths in self._trees.get(commit_id).items():
-            if self._store.knows(blob_id):
-                continue
-            try:
-                self._store.file(blob_id, self._latest.get(paths[0]))
-                self._latest[paths[0]] = blob_id
-                self.outcome.counts["index"] += 1
-            except Exception as error:  # noqa: BLE001 - one monstrous old file must not cost the commits after it
-                known = error if isinstance(error, DataError) else DataError("file_unparsable", _words(error))
-                row_id = f"{self._record.repo}@{commit_id}:{paths[0]}"
-                self.outcome.excluded.append(Exclusion(row_id, "index", known.reason, known.detail))
-        self._known_commits.add(commit_id)
-
-    def _take_file(self, commit: CommitRecord, changes: CommitChanges, change: FileChange) -> DiffRequest | None:
-        """Add the rows of one changed file or its exclusion; return what its diff needs when it has new methods."""
-        path, old = display_path(change.path), _old_file(changes, change)
-        try:
-            blob_id = change.blob_id or ""
-            is_old = self._store.knows(blob_id)
-            like = old.file.blob_id if old.file is not None else self._latest.get(path)
-            source, after = self._sources.get(blob_id), self._store.file(blob_id, like)
-            self._latest[path] = blob_id
-            parents = [
-                self._view(changes, index, old if index == 0 else _Old(change.path, before), (blob_id, is_old))
-                for index, before in enumerate(change.before[: len(changes.parent_ids)])
-            ]
-            found = classify(after, parents, self._mark(path, source), partial(self._same_tokens, blob_id))
-        except DataError as error:
-            self._exclude(commit, path, error)
-            return None
-        except Exception as error:  # noqa: BLE001 - whatever one monstrous file provokes must not cost its neighbours
-            self._exclude(commit, path, DataError("file_unparsable", _words(error)))
-            return None
-        self.outcome.counts["files"] += 1
-        rows = MethodRows(commit, self._record, source, change.path)
-        unclear = [item.span for item in found if item.novelty is Novelty.ADDED and self._may_be_hidden(item, parents)]
-        found = [item for item in found if item.span not in unclear]
-        self._add_methods(rows, found)
-        self._exclude_methods(rows, new_scopeless(after, parents), "scope_unknown")
-        self._exclude_methods(rows, unclear, "earlier_version_broken")
-        if not any(item.novelty is Novelty.ADDED for item in found):
-            return None
-        return DiffRequest(change.path, old.path if old.path != change.path else None, source.encoding)
-
-    def _exclude(self, commit: CommitRecord, path: str, error: DataError) -> None:
-        row_id = f"{commit.repo}@{commit.commit_id}:{path}"
-        self.outcome.excluded.append(Exclusion(row_id, "files", error.reason, error.detail))
-
-    def _view(self, changes: CommitChanges, index: int, old: "_Old", after: tuple[str, bool]) -> ParentView:
-        """Return what one parent knows; raise DataError `old_version_unreadable` when its version cannot be read."""
-        file = None
-        if old.file is not None and old.file.mode.startswith("100"):
-            try:
-                file = self._store.file(old.file.blob_id)
-            except DataError as error:
-                raise DataError("old_version_unreadable", f"{old.file.blob_id}: {error}") from None
-        return ParentView(display_path(old.path), file, partial(self._elsewhere, changes.parent_ids[index], after))
-
-    def _elsewhere(self, parent_id: str, after: tuple[str, bool], span: MethodSpan) -> Earlier | None:
-        """Find a method's tokens in a parent's tree; the tree is listed only when some blob may hold them."""
-        blob_id, is_old = after
-        if not self._store.may_find(span, None if is_old else blob_id):
-            return None
-        return self._store.find(blob_id, span, self._trees.get(parent_id))
-
-    def _same_tokens(self, blob_id: str, span: MethodSpan, file: FileDefinitions, earlier: MethodSpan) -> bool:
-        if span.keys.nameless != earlier.keys.nameless:
-            return False
-        return self._store.hashes(blob_id, span).exact == self._store.hashes(file.blob_id, earlier).exact
-
-    def _mark(self, path: str, source: SourceFile) -> Novelty | None:
-        """Return the class that a file's path or head gives to all of its methods."""
-        if is_vendored(path, self._config.vendored_paths):
-            return Novelty.VENDORED
-        return Novelty.GENERATED if is_generated(path, source.utf8, self._config.generated_names) else None
-
-    def _may_be_hidden(self, item: Classified, parents: Sequence[ParentView]) -> bool:
-        """Tell whether a syntax error in a parent's version may hide an earlier definition of an `added` method.
-
-        The parser can lose definitions behind an error. The text then says `def` and the name more often than the
-        parser has found definitions of that name, and nobody can say that the method is new.
-        """
-        name = item.span.fun_name.rpartition(".")[2]
-        for file in (parent.file for parent in parents if parent.file is not None and parent.file.has_error):
-            written = re.findall(
-                rb"\bdef[ \t]+" + re.escape(name.encode()) + rb"\b", self._sources.get(file.blob_id).utf8
-            )
-            if len(written) > sum(span.fun_name.rpartition(".")[2] == name for span in file.spans):
-                return True
-        return False
-
-    def _exclude_methods(self, rows: MethodRows, spans: Sequence[MethodSpan], reason: str) -> None:
-        for span in spans:
-            detail = f"{rows.path}:{span.start_line}: {_SYNTAX_ERRORS[reason]} {span.fun_name}"
-            self.outcome.excluded.append(Exclusion(rows.row_id(span), "methods", reason, detail))
-
-    def _add_methods(self, rows: MethodRows, found: Sequence[Classified]) -> None:
-        """Add a row for every classified method; what cannot become one is excluded."""
-        out = self.outcome
-        if found:
-            licence = self._licences.of_file(rows.commit.commit_id, rows.raw_path, rows.source.utf8)
-        for item in found:
-            row_id = rows.row_id(item.span)
-            try:
-                if row_id in self._row_ids:
-                    where = f"{rows.path}:{item.span.start_line}"
-                    raise DataError("row_id_repeated", f"{where}: the commit's tree has the path more than once")
-                out.methods.append(rows.method(item, licence))
-                out.counts["methods"] += 1
-                self._row_ids.add(row_id)
-            except DataError as error:
-                out.excluded.append(Exclusion(row_id, "methods", error.reason, error.detail))
-
-    def _add_changed_files(self, commit: CommitRecord, changes: CommitChanges, requests: Sequence[DiffRequest]) -> None:
-        """Add the rows of files with new methods, their diffs included."""
-        parent_id = commit.parent_ids[0] if commit.parent_ids else None
-        diffs = file_diff(self._git_dir, parent_id, commit.commit_id, requests)
-        # A malformed tree can hold one path twice: the first of both is the row.
-        by_path = {change.path: change for change in reversed(changes.files)}
-        for request in {request.path: request for request in requests}.values():
-            change = by_path[request.path]
-            old = _old_file(changes, change)
-            self.outcome.files.append(
-                ChangedFile(
-                    repo=commit.repo,
-                    commit_id=commit.commit_id,
-                    path=display_path(request.path),
-                    old_path=None if request.old_path is None else display_path(request.old_path),
-                    blob_id=change.blob_id or "",
-                    old_blob_id=None if old.file is None else old.file.blob_id,
-                    diff=diffs.get(request.path, ""),
-                )
-            )
-
-
-def _words(error: Exception) -> str:
-    """Return what an exclusion says of an error; the type of one that was not foreseen is named."""
-    return well_formed(str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}")
-
-
-def _is_machine_trouble(error: Exception) -> bool:
-    """Tell whether an error is the machine's (no git, a full disk) and no commit's, so that the run has to say so.
-
-    Arguments that the operating system finds too long are a commit's: its paths.
-    """
-    if isinstance(error, OSError):
-        return error.errno not in (errno.E2BIG, errno.ENAMETOOLONG)
-    return isinstance(error, ConfigError | TransientError)
-
-
-@dataclass(frozen=True, slots=True)
-class _Old:
-    """A file in a parent."""
-
-    path: bytes
-    file: OldFile | None
-
-
-def _old_file(changes: CommitChanges, change: FileChange) -> _Old:
-    """Return a changed file in the first parent, under its old path when it was renamed."""
-    before = change.before[0] if change.before else None
-    old_path = dict(changes.renames).get(change.path)
-    if before is not None or old_path is None:
-        return _Old(change.path, before)
-    return _Old(old_path, next((item.before[0] for item in changes.deleted if item.path == old_path), None))
-
-
-def new_scopeless(after: FileDefinitions, parents: Sequence[ParentView]) -> list[MethodSpan]:
-    """Return the definitions of unknown scope whose bytes no parent's version of the file has."""
-    known = {span.keys.text for parent in parents if parent.file is not None for span in parent.file.spans}
-    return [span for span in after.scopeless if span.keys.text not in known]

@@ -4,9 +4,10 @@ The pure part (`classify`) works on definitions and a search function; `Definiti
 without parsing whole trees for each commit.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, token_hashes
 from miners.rescan import Scanned, rescan, scan_file
@@ -14,7 +15,8 @@ from schemas.errors import DataError
 from schemas.records import Novelty
 
 # Oldest first: in a merge the class that shows most of a method in a parent wins.
-_AGE = (Novelty.REFORMATTED, Novelty.MODIFIED, Novelty.MOVED, Novelty.RENAMED, Novelty.ADDED)
+_AGE = (Novelty.REFORMATTED, Novelty.MODIFIED, Novelty.MOVED, Novelty.RENAMED)
+_PIECE = re.compile(rb"\w+|[^\w\s]")
 # Enough for every distinct method text that a commit's candidates touch; 300 bytes each.
 _MAX_HASHES = 100_000
 
@@ -51,14 +53,18 @@ class FileDefinitions:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A definition of a parent tree with which a method shares its tokens or its name."""
+    """A definition of a parent tree with which a method shares its tokens or its name: the evidence for its class."""
 
     novelty: Novelty
     """What the method is in view of it."""
-    path: str | None
-    """File in which it stood; null when there is no earlier definition."""
-    fun_name: str | None
+    path: str
+    """File in which it stood."""
+    fun_name: str
     """Its qualified name."""
+    similarity: float
+    """`similarity` of the two texts."""
+    commit_id: str = ""
+    """The parent in whose tree it stood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +75,16 @@ class Classified:
     """The method after the commit."""
     novelty: Novelty
     """Its class."""
-    earlier_path: str | None
-    """Evidence: path of the earlier definition, null for `added`."""
-    earlier_fun_name: str | None
-    """Evidence: qualified name of the earlier definition, null for `added`."""
+    earlier: Earlier | None = None
+    """The earlier definition that decides the class, null for `added` and for marked files."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParentView:
     """What one parent knows about a file and about everything else."""
 
+    commit_id: str
+    """The parent."""
     path: str
     """Path of the file in this parent, the old one when it was renamed."""
     file: FileDefinitions | None
@@ -87,11 +93,32 @@ class ParentView:
     """Finds a definition of the parent's tree with the method's tokens (`moved`, `renamed`)."""
 
 
-Same = Callable[[MethodSpan, FileDefinitions, MethodSpan], bool]
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How a method of the file relates to a definition of the file before."""
+
+    same_tokens: bool
+    """Their token sequences are equal."""
+    similarity: float
+    """`similarity` of their texts."""
+
+
+Compare = Callable[[MethodSpan, FileDefinitions, MethodSpan], Likeness]
+
+
+def similarity(one: bytes, other: bytes) -> float:
+    """Return the Jaccard similarity of two definitions' texts, 0 to 1, comments and docstrings included.
+
+    It is that of the sets of words (`[A-Za-z0-9_]+`) and of single other characters (bytes) that are no white space.
+    """
+    if one == other:
+        return 1.0
+    mine, its = set(_PIECE.findall(one)), set(_PIECE.findall(other))
+    return len(mine & its) / len(mine | its)
 
 
 def classify(
-    after: FileDefinitions, parents: Sequence[ParentView], mark: Novelty | None, same_tokens: Same
+    after: FileDefinitions, parents: Sequence[ParentView], mark: Novelty | None, compare: Compare
 ) -> list[Classified]:
     """Return the class of every method of a file that no parent has unchanged, in source order.
 
@@ -99,8 +126,9 @@ def classify(
     `mark` (`vendored`, `generated`) decides; then, against each parent: the name was there with equal tokens
     (`reformatted`) or others (`modified`); its tokens stood anywhere in the parent's tree (`moved`), or but for
     its own name (`renamed`); else it is `added`. Names that occur more than once, as property accessors do, match
-    any of their definitions. Over several parents the oldest class wins; without parents everything is `added`.
-    `same_tokens(span, file, earlier)` compares a method with a definition of the file before.
+    any of their definitions, and the most similar one is named. Over several parents the oldest class wins, and of
+    equal ones the first parent's; without parents everything is `added`. `compare(span, file, earlier)` compares a
+    method with a definition of the file before.
     """
     known = [_by_name(parent.file) for parent in parents]
     classified = []
@@ -108,12 +136,16 @@ def classify(
         if any(span.keys.text == old.keys.text for names in known for old in names.get(span.fun_name, ())):
             continue
         if mark is not None:
-            classified.append(Classified(span, mark, None, None))
+            classified.append(Classified(span, mark))
             continue
-        views = [_against(span, parent, names, same_tokens) for parent, names in zip(parents, known, strict=True)]
-        oldest = min(views, key=lambda view: _AGE.index(view.novelty), default=Earlier(Novelty.ADDED, None, None))
-        classified.append(Classified(span, oldest.novelty, oldest.path, oldest.fun_name))
+        views = [_against(span, parent, names, compare) for parent, names in zip(parents, known, strict=True)]
+        oldest = min((view for view in views if view is not None), key=_age, default=None)
+        classified.append(Classified(span, Novelty.ADDED if oldest is None else oldest.novelty, oldest))
     return classified
+
+
+def _age(earlier: Earlier) -> int:
+    return _AGE.index(earlier.novelty)
 
 
 def _by_name(file: FileDefinitions | None) -> dict[str, list[MethodSpan]]:
@@ -125,14 +157,17 @@ def _by_name(file: FileDefinitions | None) -> dict[str, list[MethodSpan]]:
 
 
 def _against(
-    span: MethodSpan, parent: ParentView, names: Mapping[str, Sequence[MethodSpan]], same_tokens: Same
-) -> Earlier:
-    """Return a method's class against one parent that does not have it unchanged."""
+    span: MethodSpan, parent: ParentView, names: Mapping[str, Sequence[MethodSpan]], compare: Compare
+) -> Earlier | None:
+    """Return the evidence of one parent that does not have a method unchanged, None when it has nothing alike."""
     namesakes = names.get(span.fun_name, ())
     if namesakes and parent.file is not None:
-        equal = any(same_tokens(span, parent.file, old) for old in namesakes)
-        return Earlier(Novelty.REFORMATTED if equal else Novelty.MODIFIED, parent.path, span.fun_name)
-    return parent.elsewhere(span) or Earlier(Novelty.ADDED, None, None)
+        likes = [compare(span, parent.file, old) for old in namesakes]
+        best = max(likes, key=lambda like: (like.same_tokens, like.similarity))
+        novelty = Novelty.REFORMATTED if best.same_tokens else Novelty.MODIFIED
+        return Earlier(novelty, parent.path, span.fun_name, best.similarity, parent.commit_id)
+    found = parent.elsewhere(span)
+    return None if found is None else replace(found, commit_id=parent.commit_id)
 
 
 class DefinitionStore:
@@ -200,20 +235,33 @@ class DefinitionStore:
         return found
 
     def find(self, blob_id: str, span: MethodSpan, tree: Mapping[str, Sequence[str]]) -> Earlier | None:
-        """Return where a method's tokens stand in a tree (blob id to paths), nested functions included.
+        """Return where a method's tokens stand in a tree (blob id to paths), nested functions included, or None.
 
         Equal tokens are `moved`; equal but for the own name, at the definition or everywhere, `renamed`. Of several
         the smallest (path, start byte) is named. Every blob of the tree must have been read by `file` before.
         """
         best: tuple[int, str, int, str] | None = None
+        text = b""
         for other_id, other in self._candidates(span, tree):
             rank = self._rank(blob_id, span, other_id, other)
             if rank is not None:
                 key = (rank, min(tree[other_id]), other.start_byte, other.fun_name)
-                best = key if best is None else min(best, key)
+                if best is None or key < best:
+                    best, text = key, self.text(other_id, other)
         if best is None:
             return None
-        return Earlier(Novelty.MOVED if best[0] == 0 else Novelty.RENAMED, best[1], best[3])
+        novelty = Novelty.MOVED if best[0] == 0 else Novelty.RENAMED
+        return Earlier(novelty, best[1], best[3], similarity(self.text(blob_id, span), text))
+
+    def text(self, blob_id: str, span: MethodSpan) -> bytes:
+        """Return the text of a definition of a blob."""
+        return self._load(blob_id)[span.start_byte : span.end_byte]
+
+    def compare(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> Likeness:
+        """Return how a definition of a blob relates to one of another blob."""
+        same = span.keys.nameless == other.keys.nameless
+        same = same and self.hashes(blob_id, span).exact == self.hashes(other_id, other).exact
+        return Likeness(same, similarity(self.text(blob_id, span), self.text(other_id, other)))
 
     def _candidates(self, span: MethodSpan, tree: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, MethodSpan]]:
         """Yield the definitions of a tree that may have a method's tokens: those that share one of its keys."""

@@ -17,6 +17,7 @@ STAGES = {
     "class",
     "index": "a version of a file in the tree of a parent that is no row of `commits`, read to find what is `moved` or "
     "`renamed`; one that cannot be read can let old code pass as `added`",
+    "history": "a commit outside the window, searched for definitions that come back in it (`restored`)",
     "features": "a method; it goes on as a data point when its novelty class is wanted and its licence allowed",
     "cutoff": "a Python file of the tree at the cutoff, equal files once; one that cannot be read can let a copy of "
     "old code pass as `added`",
@@ -37,6 +38,9 @@ _NOVELTY = {
     Novelty.REFORMATTED: "the name was in the file before, with the same tokens",
     Novelty.VENDORED: "a folder's name marks the code as another project's",
     Novelty.GENERATED: "the file's name, head or line lengths mark it as written by a program",
+    Novelty.RESTORED: "a commit that it descends from had brought its tokens; the detail names which and where",
+    Novelty.REPEATED: "an earlier commit of another branch brings the same code under the same name, as a cherry-pick "
+    "does; the detail names it",
 }
 
 # By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
@@ -57,7 +61,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "author_date_outside": "committed inside the window, authored outside",
         "committer_date_outside": "authored inside the window, committed outside",
         "commit_failed": "the miner failed on it in a way nobody foresaw; the detail names the error",
-        "commit_unreadable": "git cannot read the commit or a tree that it needs",
+        "commit_unreadable": "git cannot read the commit, or a tree or file that is needed to show what it changes",
         "date_in_future": "dated later than the run",
         "date_invalid": "a date that cannot be read",
         "too_many_files": "changes more Python files than the configured limit",
@@ -88,6 +92,10 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "row_id_repeated": "its commit's tree holds the path more than once, and the first file has this definition at "
         "the same place",
         "scope_unknown": "a syntax error hides the class it belongs to",
+    },
+    ("history",): {
+        "history_incomplete": "too many commits that git cannot show, as in a clone without its old contents; the "
+        "others were not searched",
     },
     ("features",): {
         **{f"novelty_{name}": text for name, text in _NOVELTY.items()},

@@ -98,6 +98,8 @@ class MiningConfig:
         "versioneer.py",
     )
     """File name patterns that mark generated code."""
+    search_history: bool = True
+    """Search the commits outside the window for definitions that come back in it (`restored`)."""
 
 
 @dataclass(frozen=True, slots=True)

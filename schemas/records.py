@@ -29,6 +29,8 @@ class Novelty(StrEnum):
     VENDORED = "vendored"
     GENERATED = "generated"
     COPIED_OLD = "copied_old"
+    RESTORED = "restored"
+    REPEATED = "repeated"
 
 
 def make_repository_key(repo: str, host: str, repo_id: int | None, web_url: str | None) -> str:
@@ -135,7 +137,7 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A Python file changed by a commit of the window that brings at least one method row (table `changed_files`)."""
+    """A Python file to which a commit brings a method that its parents do not have (table `changed_files`)."""
 
     repo: str
     """owner/name."""
@@ -199,9 +201,16 @@ class Method:
     novelty: Novelty
     """Class against the parent tree."""
     earlier_path: str | None
-    """Evidence: path of the earlier definition, null for `added`."""
+    """Evidence: path of the earlier definition, null without one."""
     earlier_fun_name: str | None
-    """Evidence: qualified name of the earlier definition, null for `added`."""
+    """Evidence: qualified name of the earlier definition, null without one."""
+    earlier_commit_id: str | None
+    """Evidence: a commit in whose tree it stands: the parent compared with, or the commit that brought it (`restored`,
+    `repeated`); null without one."""
+    similarity: float | None
+    """Evidence: Jaccard similarity of both texts' sets of words and single other characters; null without one."""
+    token_key: str
+    """Digest of the characters of the tokens without own name, docstring and comments: equal tokens, equal keys."""
     is_test: bool
     """The method or its file belongs to tests."""
     commit_message: str

@@ -14,12 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from publishing.glossary import REASONS_BY_STAGE, STAGES
-from schemas import comparisons, records, tasks
+from schemas import comparisons, history, records, tasks
 from schemas.arrow import SCHEMA_VERSION, schema_of
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "data-dictionary.md"
-SOURCES = tuple(ROOT / "schemas" / f"{name}.py" for name in ("records", "comparisons", "tasks"))
+SOURCES = tuple(ROOT / "schemas" / f"{name}.py" for name in ("records", "history", "comparisons", "tasks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ SECTIONS = (
     Section("commits", records.CommitRecord),
     Section("changed_files", records.ChangedFile),
     Section("methods", records.Method),
+    Section("historic_files", history.HistoricFile),
+    Section("indexed_files", history.IndexedFile),
+    Section("vanished_methods", history.VanishedMethod),
     Section("data_points, raw_data, raw_data_docstring", records.DataPoint),
     Section("random_cut", tasks.RandomCut, records.DataPoint),
     Section("with_docstring", tasks.WithDocString, records.DataPoint),

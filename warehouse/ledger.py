@@ -46,6 +46,8 @@ class Unit:
     """What became of every row."""
     valid_until: datetime | None = field(default=None)
     """From this moment on the unit is stale; null when it never is."""
+    family: str = ""
+    """`unit_key` without the inputs that grow: what an earlier unit of the same family holds can be built upon."""
 
     @property
     def digest(self) -> str:
@@ -86,10 +88,15 @@ class Ledger:
 
     def find(self, stage: str, partition: str, key: str, now: datetime) -> Unit | None:
         """Return the unit when it is done: same key, not stale at `now`, all files there with their size."""
-        unit = self._load(self._sidecar(stage, partition))
-        if unit is None or (unit.stage, unit.partition, unit.key) != (stage, partition, key):
+        unit = self.former(stage, partition)
+        if unit is None or unit.key != key:
             return None
-        if unit.valid_until is not None and now >= unit.valid_until:
+        return None if unit.valid_until is not None and now >= unit.valid_until else unit
+
+    def former(self, stage: str, partition: str) -> Unit | None:
+        """Return the current unit whatever its key and age, None when there is none or a file of it is missing."""
+        unit = self._load(self._sidecar(stage, partition))
+        if unit is None or (unit.stage, unit.partition) != (stage, partition):
             return None
         return None if self.verify(unit, deep=False) else unit
 
@@ -198,7 +205,8 @@ def _from_json(plain: dict[str, Any]) -> Unit:
         )
         for values in plain["reports"]
     )
-    return Unit(plain["stage"], plain["partition"], plain["key"], files, reports, _moment(plain["valid_until"]))
+    until, family = _moment(plain["valid_until"]), plain.get("family", "")
+    return Unit(plain["stage"], plain["partition"], plain["key"], files, reports, until, family)
 
 
 def _moment_text(moment: datetime | None) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from publishing.glossary import REASONS, STAGES
-from schemas import comparisons, records, tasks
+from schemas import comparisons, history, records, tasks
 from schemas.arrow import schema_of
 from tools import data_dictionary
 
@@ -41,7 +41,7 @@ def test_every_row_type_has_a_section() -> None:
     described = {item.row_type for item in data_dictionary.SECTIONS}
     rows = {
         value
-        for module in (comparisons, records, tasks)
+        for module in (comparisons, history, records, tasks)
         for value in vars(module).values()
         if isinstance(value, type) and is_dataclass(value) and value not in no_rows
     }
@@ -98,6 +98,7 @@ def test_reasons_stand_in_the_order_of_their_stages() -> None:
         "| `commits`",
         "| `files`, `index`, `cutoff`",
         "| `methods`",
+        "| `history`",
         "| `features`",
         "| `dedup_old`",
         "| `references`",

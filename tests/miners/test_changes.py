@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miners.changes import CommitChanges, FileChange, OldFile, changed_files, display_path
+from miners.changes import CommitChanges, FileChange, OldFile, changed_files, display_path, with_renames
 from miners.commits import walk
 from schemas.config import MiningConfig
 from schemas.records import Exclusion
@@ -26,7 +26,8 @@ def changes_of(
     config: MiningConfig = MiningConfig(),  # noqa: B008 - frozen
 ) -> list[CommitChanges]:
     by_id = {header.commit_id: header for tip in commits for header in walk(repo.git_dir, tip)}
-    return list(changed_files(repo.git_dir, [by_id[commit] for commit in commits], "o/r", config))
+    stream = changed_files(repo.git_dir, [by_id[commit] for commit in commits], "o/r", config)
+    return [with_renames(repo.git_dir, changes) for changes in stream]
 
 
 def paths(changes: Sequence[FileChange]) -> list[bytes]:

@@ -151,8 +151,8 @@ def test_a_file_that_a_commit_writes_over(builder: RepoBuilder, case: Case) -> N
     old = builder.commit({case.path: case.contents}, author_date=OLD)
     new = builder.commit({case.path: GOOD, "z.py": BETTER})
     unreadable = [
-        ("index", case.reason, f"@{old}:{case.shown}"),
         ("files", "old_version_unreadable", f"@{new}:{case.shown}"),
+        ("index", case.reason, f"@{old}:{case.shown}"),
     ]
     if case.reason is not None and case.in_index:
         assert mine(builder) == ([better("z.py")], unreadable)
@@ -178,9 +178,9 @@ def test_notebooks_only(builder: RepoBuilder) -> None:
     assert mine(builder) == (
         [],
         [
+            ("sources", "repository_without_python", ""),
             ("files", "notebook", f"@{new}:a.ipynb"),
             ("files", "notebook", f"@{new}:old.ipynb"),
-            ("sources", "repository_without_python", ""),
         ],
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import miners.mine
+import miners.take
 from miners.clone import Clone
 from miners.diffs import DiffRequest
 from miners.mine import MinedRepository, mine_repository
@@ -83,6 +83,9 @@ class TestRows:
             novelty=Novelty.ADDED,
             earlier_path=None,
             earlier_fun_name=None,
+            earlier_commit_id=None,
+            similarity=None,
+            token_key=row.token_key,
             is_test=False,
             commit_message="Add shape\n\nMore\n",
             author_is_bot=False,
@@ -167,11 +170,13 @@ class TestNovelty:
         ]
         assert counts(mined)["index"] == (1, 1)
 
-    def test_code_that_was_deleted_before_is_new_again(self, builder: RepoBuilder) -> None:
-        builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=OLD)
+    def test_code_that_was_deleted_comes_back_as_restored(self, builder: RepoBuilder) -> None:
+        old = builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=OLD)
         builder.commit({"a.py": None})
         builder.commit({"c.py": AREA + b"\n"})
-        assert rows(mine(builder)) == [("c.py", "area", "added", None, None)]
+        mined = mine(builder)
+        assert rows(mined) == [("c.py", "area", "restored", "a.py", "area")]
+        assert [(row.earlier_commit_id, row.similarity) for row in mined.methods] == [(old, 1.0)]
 
     def test_commits_outside_the_window_between_those_inside_are_parents_too(self, builder: RepoBuilder) -> None:
         builder.commit({"a.py": b"x = 1\n"})
@@ -238,7 +243,9 @@ class TestWhatIsLeftOut:
             ("files", "symlink", f"@{commit}:link.py"),
             ("files", "undecodable", f"@{commit}:latin.py"),
         ]
-        assert counts(mined) == {"commits": (1, 1), "files": (7, 1), "methods": (1, 1), "index": (0, 0)}
+        assert counts(mined) == {
+            "commits": (1, 1), "files": (7, 1), "methods": (1, 1), "index": (0, 0), "history": (0, 0),
+        }  # fmt: skip
 
     def test_a_missing_blob_costs_the_commits_that_need_it(self, builder: RepoBuilder) -> None:
         first = builder.commit({"a.py": AREA, "b.py": ROUND})
@@ -258,8 +265,12 @@ class TestWhatIsLeftOut:
         builder.remove(builder.blob_of(old, "a.py"))
         mined = mine(builder)
         assert [row[1] for row in rows(mined)] == ["f"]
-        assert reasons(mined) == [("index", "blob_missing", f"@{old}:a.py")]
+        assert reasons(mined) == [
+            ("index", "blob_missing", f"@{old}:a.py"),
+            ("history", "commit_unreadable", f"@{old}"),
+        ]
         assert counts(mined)["index"] == (2, 1)
+        assert counts(mined)["history"] == (1, 0)
 
     def test_a_corrupt_blob(self, builder: RepoBuilder) -> None:
         commit = builder.commit({"a.py": AREA, "b.py": ROUND})
@@ -319,7 +330,9 @@ class TestWhatIsLeftOut:
         builder.commit({"README": b"text\n"})
         mined = mine(builder)
         assert reasons(mined) == [("sources", "repository_without_python", "")]
-        assert counts(mined) == {"commits": (1, 1), "files": (0, 0), "methods": (0, 0), "index": (0, 0)}
+        assert counts(mined) == {
+            "commits": (1, 1), "files": (0, 0), "methods": (0, 0), "index": (0, 0), "history": (0, 0),
+        }  # fmt: skip
 
     def test_python_outside_the_window_is_python(self, builder: RepoBuilder) -> None:
         builder.commit({"a.py": AREA}, author_date=OLD)
@@ -360,14 +373,14 @@ class TestWhatIsLeftOut:
     def test_whatever_one_file_provokes_its_neighbours_stay(
         self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = miners.mine.is_generated
+        real = miners.take.is_generated
 
         def fail(path: str, source: bytes, patterns: tuple[str, ...]) -> bool:
             if path == "a.py":
                 raise RecursionError("too deep")
             return real(path, source, patterns)
 
-        monkeypatch.setattr("miners.mine.is_generated", fail)
+        monkeypatch.setattr("miners.take.is_generated", fail)
         commit = builder.commit({"a.py": AREA, "b.py": ROUND})
         mined = mine(builder)
         assert [row[1] for row in rows(mined)] == ["round_up"]
@@ -377,7 +390,7 @@ class TestWhatIsLeftOut:
     def test_whatever_one_commit_provokes_the_other_commits_stay(
         self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = miners.mine.file_diff
+        real = miners.take.file_diff
         first = builder.commit({"a.py": AREA})
         bad = builder.commit({"b.py": ROUND, "c.py": b"\0", "link.py": symlink("a.py")})
         last = builder.commit({"d.py": b"def last(value):\n    return value[-1]\n", "e.py": ROUND})
@@ -387,7 +400,7 @@ class TestWhatIsLeftOut:
                 raise UnicodeError("not \ud800 foreseen")
             return real(git_dir, parent, commit, requests)
 
-        monkeypatch.setattr("miners.mine.file_diff", fail)
+        monkeypatch.setattr("miners.take.file_diff", fail)
         mined = mine(builder)
         detail = "UnicodeError: not \ufffd foreseen"
         assert [row.commit_id for row in mined.commits] == [first, last]
@@ -397,16 +410,15 @@ class TestWhatIsLeftOut:
             ("e.py", "round_up", "moved", "b.py", "round_up"),
         ]
         assert [row.path for row in mined.files] == ["a.py", "d.py"]
-        assert mined.excluded == [
-            Exclusion(f"{REPO}@{bad}", "commits", "commit_failed", detail),
-            Exclusion(f"{REPO}@{bad}:c.py", "index", "binary", "the file holds a NUL byte"),
-        ]
-        assert counts(mined) == {"commits": (3, 2), "files": (3, 3), "methods": (3, 3), "index": (1, 0)}
+        assert mined.excluded == [Exclusion(f"{REPO}@{bad}", "commits", "commit_failed", detail)]
+        assert counts(mined) == {
+            "commits": (3, 2), "files": (3, 3), "methods": (3, 3), "index": (0, 0), "history": (0, 0),
+        }  # fmt: skip
 
     def test_an_old_file_that_provokes_anything_is_counted(
         self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = miners.mine.DefinitionStore.file
+        real = miners.take.DefinitionStore.file
         old = builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=OLD)
         bad = builder.blob_of(old, "a.py")
         builder.commit({"c.py": ROUND})
@@ -416,7 +428,7 @@ class TestWhatIsLeftOut:
                 raise RecursionError("too deep")
             return real(store, blob_id, like)
 
-        monkeypatch.setattr("miners.mine.DefinitionStore.file", fail)
+        monkeypatch.setattr("miners.take.DefinitionStore.file", fail)
         mined = mine(builder)
         detail = "RecursionError: too deep"
         assert rows(mined) == [("c.py", "round_up", "moved", "b.py", "round_up")]
@@ -432,7 +444,7 @@ class TestWhatIsLeftOut:
         def fail(*_: object) -> dict[bytes, str]:
             raise error
 
-        monkeypatch.setattr("miners.mine.file_diff", fail)
+        monkeypatch.setattr("miners.take.file_diff", fail)
         builder.commit({"a.py": AREA})
         with pytest.raises(type(error)):
             mine(builder)

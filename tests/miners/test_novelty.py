@@ -2,7 +2,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from miners.novelty import Classified, DefinitionStore, Earlier, FileDefinitions, ParentView, classify
+from miners.methods import MethodSpan
+from miners.novelty import (
+    Classified,
+    DefinitionStore,
+    Earlier,
+    FileDefinitions,
+    Likeness,
+    ParentView,
+    classify,
+    similarity,
+)
 from schemas.errors import DataError
 from schemas.records import Novelty
 
@@ -29,7 +39,7 @@ class Blobs:
             paths.setdefault(text, []).append(name)
             self.store.file(text)
         file = self.store.file(tree[path]) if path in tree else None
-        return ParentView(path, file, lambda span: self.store.find(self.after, span, paths))
+        return ParentView("c" * 40, path, file, lambda span: self.store.find(self.after, span, paths))
 
     def classes(
         self, text: str, *trees: Tree, path: str = "a.py", mark: Novelty | None = None
@@ -38,13 +48,13 @@ class Blobs:
         self.after = text
         parents = [self.parent(path, tree) for tree in trees]
         return {
-            item.span.fun_name: (item.novelty.value, item.earlier_path, item.earlier_fun_name)
-            for item in classify(self.store.file(text), parents, mark, self.same)
+            item.span.fun_name: (item.novelty.value, *((earlier.path, earlier.fun_name) if earlier else (None, None)))
+            for item in classify(self.store.file(text), parents, mark, self.compare)
+            for earlier in [item.earlier]
         }
 
-    def same(self, span: object, file: FileDefinitions, old: object) -> bool:
-        mine = self.store.hashes(self.after, span)  # type: ignore[arg-type]  # tests pass spans through
-        return mine.exact == self.store.hashes(file.blob_id, old).exact  # type: ignore[arg-type]  # as above
+    def compare(self, span: MethodSpan, file: FileDefinitions, old: MethodSpan) -> Likeness:
+        return self.store.compare(self.after, span, file.blob_id, old)
 
 
 def classes(
@@ -131,9 +141,9 @@ class TestAgainstOneParent:
     def test_a_file_with_another_old_path(self) -> None:
         blobs = Blobs()
         blobs.after = f"def f{BODY} + 1\n"
-        view = ParentView("old.py", blobs.store.file(f"def f{BODY}\n"), lambda span: None)
-        (item,) = classify(blobs.store.file(blobs.after), [view], None, blobs.same)
-        assert (item.novelty, item.earlier_path, item.earlier_fun_name) == (Novelty.MODIFIED, "old.py", "f")
+        view = ParentView("c" * 40, "old.py", blobs.store.file(f"def f{BODY}\n"), lambda span: None)
+        (item,) = classify(blobs.store.file(blobs.after), [view], None, blobs.compare)
+        assert item.earlier == Earlier(Novelty.MODIFIED, "old.py", "f", 13 / 15, "c" * 40)
 
 
 class TestMarks:
@@ -186,7 +196,7 @@ class TestStore:
         store.file(old)
         (span,) = store.file(new).methods
         assert store.find(new, span, {}) is None
-        assert store.find(new, span, {old: ["z.py", "y.py"]}) == Earlier(Novelty.MOVED, "y.py", "f")
+        assert store.find(new, span, {old: ["z.py", "y.py"]}) == Earlier(Novelty.MOVED, "y.py", "f", 1.0)
 
     def test_nothing_may_be_found_where_only_the_fresh_blob_has_the_tokens(self) -> None:
         store = Blobs().store
@@ -205,6 +215,29 @@ class TestStore:
 def test_rows_come_in_source_order() -> None:
     blobs = Blobs()
     blobs.after = "def b(): return 1\ndef a(): return 2\nclass C:\n    def c(self): return 3\n"
-    found = classify(blobs.store.file(blobs.after), [], None, blobs.same)
+    found = classify(blobs.store.file(blobs.after), [], None, blobs.compare)
     assert [item.span.fun_name for item in found] == ["b", "a", "C.c"]
-    assert found[0] == Classified(found[0].span, Novelty.ADDED, None, None)
+    assert found[0] == Classified(found[0].span, Novelty.ADDED, None)
+
+
+class TestSimilarity:
+    @pytest.mark.parametrize(
+        ("one", "other", "expected"),
+        [
+            (b"def f(a): pass", b"def f(a): pass", 1.0),
+            (b"def f(a): pass", b"def  f( a ):\n\tpass", 1.0),
+            (b"def f(a): pass", b"def g(a): pass", 6 / 8),  # def ( a ) : pass of def f g ( a ) : pass
+            ("x = 'ä'".encode(), b"x = 'a'", 3 / 6),  # two bytes that are no word characters
+            (b"a", b"+", 0.0),
+        ],
+    )
+    def test_words_and_single_other_characters_count_once(self, one: bytes, other: bytes, expected: float) -> None:
+        assert similarity(one, other) == similarity(other, one) == expected
+
+    def test_of_several_namesakes_the_most_similar_is_named(self) -> None:
+        blobs = Blobs()
+        blobs.after = "class A:\n    @x.setter\n    def x(self, v): self.v = v + 1\n"
+        before = "class A:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, v): self.v = v\n"
+        view = ParentView("c" * 40, "a.py", blobs.store.file(before), lambda span: None)
+        (item,) = classify(blobs.store.file(blobs.after), [view], None, blobs.compare)
+        assert item.earlier == Earlier(Novelty.MODIFIED, "a.py", "A.x", 12 / 14, "c" * 40)

@@ -57,6 +57,12 @@ class Truth:
     """Class of every method that is not unchanged."""
     unreadable: set[tuple[str, str]] = field(default_factory=set)
     """(commit, path) of files that cannot be judged: a version before or after does not parse here."""
+    functions: dict[Key, "Function"] = field(default_factory=dict)
+    """What each classified method is."""
+    committed: dict[str, int] = field(default_factory=dict)
+    """Committer date of the window's commits."""
+    brought: dict[bytes, list[tuple[str, str]]] = field(default_factory=dict)
+    """(commit, qualified name) of the methods with which commits change files, by exact signature."""
 
 
 class Mined(Protocol):
@@ -136,17 +142,27 @@ def git(git_dir: Path, *args: str) -> bytes:
     return subprocess.run(command, env=GIT_ENVIRONMENT, check=True, stdout=subprocess.PIPE).stdout
 
 
-def extract(git_dir: Path, since: datetime, until: datetime | None = None, head: str = "HEAD") -> Truth:
-    """Classify every method of every changed file of the window's commits."""
+def extract(
+    git_dir: Path, since: datetime, until: datetime | None = None, head: str = "HEAD", history: bool = True
+) -> Truth:
+    """Classify every method of every changed file of the window's commits.
+
+    Without `history` commits outside the window are not searched for code that comes back.
+    """
     repository = Repository(git_dir)
     truth = Truth()
     log = git(git_dir, "log", "--topo-order", "--reverse", "--format=%H %at %ct %P", head).decode()
     for line in log.splitlines():
         commit_id, author, committer, *parents = line.split(" ")
+        parents = [parent for parent in parents if parent]
         dates = [int(author), int(committer)]
-        if min(dates) < since.timestamp() or (until is not None and max(dates) >= until.timestamp()):
-            continue
-        judge_commit(repository, commit_id, [parent for parent in parents if parent], truth)
+        inside = min(dates) >= since.timestamp() and (until is None or max(dates) < until.timestamp())
+        if inside:
+            truth.committed[commit_id] = int(committer)
+            judge_commit(repository, commit_id, parents, truth)
+        if inside or history:
+            note_brought(repository, commit_id, parents, truth)
+    resolve_origins(repository, truth)
     return truth
 
 
@@ -158,6 +174,7 @@ class Repository:
         self._trees: dict[str, dict[bytes, str]] = {}
         self._functions: dict[str, list[Function] | None] = {}
         self._signatures: dict[str, tuple[frozenset[bytes], ...]] = {}
+        self._ancestors: dict[str, frozenset[str]] = {}
 
     def tree(self, commit_id: str) -> dict[bytes, str]:
         """Return {path: blob} of the Python files of a commit."""
@@ -188,6 +205,13 @@ class Repository:
             found = self.functions(blob_id) or []
             self._signatures[blob_id] = tuple(frozenset(item.signatures[kind] for item in found) for kind in range(3))
         return self._signatures[blob_id]
+
+    def descends(self, commit_id: str, earlier: str) -> bool:
+        """Return whether a commit descends from another one."""
+        if commit_id not in self._ancestors:
+            listed = git(self.git_dir, "rev-list", commit_id).decode().split()
+            self._ancestors[commit_id] = frozenset(listed) - {commit_id}
+        return earlier in self._ancestors[commit_id]
 
     def renamed_from(self, parent: str, commit_id: str) -> dict[bytes, bytes]:
         """Return {new path: old path} of Python files that git's rename detection pairs; none if a blob is missing."""
@@ -222,6 +246,37 @@ def judge_commit(repository: Repository, commit_id: str, parents: Sequence[str],
                 continue
             key = (*place, method.name, method.start, method.end)
             truth.novelty[key] = judge(repository, method, old_blobs, before)
+            truth.functions[key] = method
+
+
+def note_brought(repository: Repository, commit_id: str, parents: Sequence[str], truth: Truth) -> None:
+    """Note every method of the files that a commit changes."""
+    before = [repository.tree(parent) for parent in parents]
+    for path, blob in sorted(repository.tree(commit_id).items()):
+        if all(tree.get(path) != blob for tree in before):
+            for method in repository.functions(blob) or []:
+                if not method.nested:
+                    truth.brought.setdefault(method.signatures[0], []).append((commit_id, method.name))
+
+
+def resolve_origins(repository: Repository, truth: Truth) -> None:
+    """Tell what an ancestor or an earlier commit of another branch brought from what is new."""
+    place = {key: (truth.committed[key[0]], key[0], key[1], key[3]) for key in truth.novelty}
+    by_method: dict[tuple[bytes, str], list[Key]] = {}
+    for key, function in truth.functions.items():
+        by_method.setdefault((function.signatures[0], function.name), []).append(key)
+    for key, novelty in truth.novelty.items():
+        if novelty is not Novelty.ADDED:
+            continue
+        function = truth.functions[key]
+        brought = dict.fromkeys(commit for commit, _ in truth.brought.get(function.signatures[0], ()))
+        if any(repository.descends(key[0], commit) for commit in brought):
+            truth.novelty[key] = Novelty.RESTORED
+            continue
+        twins = by_method[function.signatures[0], function.name]
+        earlier = [twin[0] for twin in twins if place[twin] < place[key] and twin[0] != key[0]]
+        if any(not repository.descends(twin, key[0]) for twin in earlier):
+            truth.novelty[key] = Novelty.REPEATED
 
 
 def judge(

@@ -88,7 +88,7 @@ def other(): return "ninth"
 
 
 def test_every_stage_has_a_meaning() -> None:
-    mining = {COMMITS_STAGE, "sources", "files", "methods", "index"}
+    mining = {COMMITS_STAGE, "sources", "files", "methods", "index", "history"}
     dedup = {OLD_STAGE, REFERENCES_STAGE, MATCH_STAGE, EXACT_STAGE, NEAR_STAGE}
     assert set(STAGES) == mining | dedup | {FEATURES_STAGE, CUTOFF_STAGE, "testbed_*"}
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}

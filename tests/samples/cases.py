@@ -67,7 +67,7 @@ class TestbedCase:
     reason: str | None
 
 
-A, MOVED, RENAMED = Novelty.ADDED, Novelty.MOVED, Novelty.RENAMED
+A, MOVED, RENAMED, RESTORED = Novelty.ADDED, Novelty.MOVED, Novelty.RENAMED, Novelty.RESTORED
 MODIFIED, REFORMATTED = Novelty.MODIFIED, Novelty.REFORMATTED
 
 METHODS = (
@@ -84,7 +84,14 @@ METHODS = (
         (MODIFIED, MODIFIED, MODIFIED),
         ("conveyor/job.py", "Job.finished"),
     ),
-    MethodCase("revert", "measures", "measures/historical.py", "old_unit_factor"),
+    MethodCase(
+        "revert",
+        "measures",
+        "measures/historical.py",
+        "old_unit_factor",
+        (RESTORED,),
+        ("measures/historical.py", "old_unit_factor"),
+    ),
     MethodCase(
         "moved_across_files",
         "measures",

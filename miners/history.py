@@ -1,0 +1,126 @@
+"""The history outside the window: which definitions its commits brought, to tell code that comes back from new code.
+
+Old blobs are too many to parse: git shows the lines that each old commit added, and those that begin a definition
+are remembered by digest. A method of the window whose first `def` line stood in the history is then compared, token by
+token, with the definitions of the blobs that brought such a line.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from miners.git_process import start_git
+from schemas.history import HistoricFile
+from schemas.records import Exclusion
+
+STAGE = "history"
+_DEFINITION = re.compile(rb"[ \t\f]*(?:async[ \t]+)?def[ \t\\]")
+# A commit's id, a file's blobs, or an added line that begins a definition: all other lines of the output are skipped.
+_LINE = re.compile(
+    rb"^(?:(?P<commit>[0-9a-f]{40,64})$|index [0-9a-f]{40,64}\.\.(?P<blob>[0-9a-f]{40,64})"
+    rb"|\+(?P<definition>[ \t\f]*(?:async[ \t]+)?def[ \t\\][^\n]*))",
+    re.MULTILINE,
+)
+_CHUNK = 1 << 20
+_DIGEST_BYTES = 4  # a false match of two lines costs one more comparison and no more
+_BATCH = 2_000  # commits of one git process; a commit that ends git costs its batch again
+# A repository in which so many commits cannot be shown lacks its old blobs, as a partial clone does.
+_MAX_UNREADABLE = 50
+
+
+@dataclass(slots=True)
+class History:
+    """What the old commits of a repository brought."""
+
+    files: list[HistoricFile] = field(default_factory=list)
+    """Blobs that brought definitions."""
+    excluded: list[Exclusion] = field(default_factory=list)
+    """Commits that git cannot show."""
+    n_commits: int = 0
+    """Commits that it has shown."""
+
+
+def header_digest(line: bytes) -> str:
+    """Return the digest of a definition's first line without its white space, 8 hex digits."""
+    return blake2b(b"".join(line.split()), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def header_of(code: str) -> str | None:
+    """Return the digest of the line of a method's code that begins the definition, None without one."""
+    lines = code.encode("utf-8", "surrogatepass").splitlines()
+    found = next((line for line in lines if _DEFINITION.match(line)), None)
+    return None if found is None else header_digest(found)
+
+
+def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int) -> History:
+    """Return what each commit brought; merges bring nothing here, and files above the limit are not looked into.
+
+    A commit that git cannot show is an exclusion (`commit_unreadable`); after 50 of them the rest of the commits is
+    given up with one more (`history_incomplete`).
+    """
+    history = History()
+    pending = [list(commit_ids[start : start + _BATCH]) for start in range(0, len(commit_ids), _BATCH)][::-1]
+    while pending:
+        batch = pending.pop()
+        rows = _read(git_dir, batch, max_file_bytes)
+        if rows is not None:
+            history.n_commits += len(batch)
+            history.files.extend(HistoricFile(repo, commit, blob, headers) for commit, blob, headers in rows)
+        elif len(batch) > 1:
+            middle = len(batch) // 2
+            pending += [batch[middle:], batch[:middle]]
+        else:
+            row_id = f"{repo}@{batch[0]}"
+            history.excluded.append(Exclusion(row_id, STAGE, "commit_unreadable", "git cannot show its changes"))
+        if len(history.excluded) >= _MAX_UNREADABLE and pending:
+            left = sum(len(part) for part in pending)
+            detail = f"{left} older commits were not searched for earlier definitions"
+            history.excluded.append(Exclusion(repo, STAGE, "history_incomplete", detail))
+            break
+    return history
+
+
+def _read(
+    git_dir: Path, commit_ids: Sequence[str], max_file_bytes: int
+) -> list[tuple[str, str, tuple[str, ...]]] | None:
+    """Return (commit, blob, header digests) of the commits of one git process; None when git gives up."""
+    with tempfile.TemporaryFile() as ids:
+        ids.write("".join(f"{commit_id}\n" for commit_id in commit_ids).encode())
+        ids.seek(0)
+        process = start_git(
+            git_dir, "-c", f"core.bigFileThreshold={max_file_bytes}", "diff-tree", "--stdin", "--root", "-r", "-p",
+            "--unified=0", "--no-renames", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
+            "--diff-algorithm=myers", "--", "*.py", stdin=ids, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        with process:
+            rows = _parse(_chunks(process))
+        return rows if process.returncode == 0 else None
+
+
+def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Yield a process's output in pieces that end with a line."""
+    rest = b""
+    while process.stdout is not None and (chunk := process.stdout.read(_CHUNK)):
+        whole, end, rest = (rest + chunk).rpartition(b"\n")
+        yield whole + end
+    yield rest
+
+
+def _parse(chunks: Iterator[bytes]) -> list[tuple[str, str, tuple[str, ...]]]:
+    commit = blob = ""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for chunk in chunks:
+        for match in _LINE.finditer(chunk):
+            kind, text = match.lastgroup, match.group(match.lastgroup or 0)
+            if kind == "definition":
+                found[commit, blob].append(header_digest(text))
+            elif kind == "blob":
+                blob = text.decode()
+            else:
+                commit = text.decode()
+    return [(commit, blob, tuple(dict.fromkeys(headers))) for (commit, blob), headers in found.items()]

@@ -1,0 +1,155 @@
+"""What there is to mine of a repository: the commits of the window, what each changes, and ranges of equal work."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from miners.changes import CommitChanges, changed_files
+from miners.clone import Clone
+from miners.commits import STAGE, CommitHeader, select, walk
+from schemas.config import MiningConfig, WindowConfig
+from schemas.records import Exclusion
+
+Item = TypeVar("Item")
+# From this many changed files on a second process pays: it has to learn the tree before its range anew, which costs
+# as much as some hundred changed files.
+_MIN_RANGE_FILES = 500
+# As many old commits cost about a second to search.
+_MIN_RANGE_OLD = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A share of the work on one repository."""
+
+    changes: list[CommitChanges]
+    """Consecutive commits of the window, parents first, with what they change."""
+    old_ids: list[str]
+    """Commits outside the window, to be searched for definitions that may come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormerRun:
+    """How far an earlier run over the same repository came, same code and configuration."""
+
+    head: str
+    """The commit it mined up to."""
+    future: frozenset[str]
+    """Commits that it left out because they lay in its future."""
+    searched: bool
+    """It searched the commits outside the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiningPlan:
+    """The commits to mine and all that is known about them before a blob is read; parents come before children."""
+
+    headers: list[CommitHeader]
+    """The whole history, parents first."""
+    excluded: list[Exclusion]
+    """Commits that the window leaves out, and the repository itself when it has no Python."""
+    selected: frozenset[str]
+    """Commits of the window."""
+    done: frozenset[str]
+    """Commits of the window that the former run has mined; it and this run say the same about them."""
+    rewritten: bool
+    """The former run's head is gone from the history."""
+    anew: bool
+    """Nothing is taken over from a former run: there is none, the history was rewritten, or time has passed that brings
+    commits into the window which it took for later ones."""
+    changes: list[CommitChanges]
+    """Changes of the other commits of the window."""
+    old_ids: list[str]
+    """Commits outside the window that the former run has not searched; empty when none are to be."""
+    valid_until: datetime | None
+    """When a commit that now lies in the future comes into the window; null when there is none."""
+    seen_python: bool
+    """Some commit of the window touches a Python file."""
+
+    def ranges(self, n_workers: int) -> list[Range]:
+        """Return the work in at most `n_workers` ranges of about equal cost; small work is not split."""
+        weights = [1 + len(changes.files) for changes in self.changes]
+        n_files = sum(weights) - len(weights)
+        worth = max(n_files // _MIN_RANGE_FILES, len(self.old_ids) // _MIN_RANGE_OLD)
+        n_ranges = max(1, min(n_workers, worth))
+        changes = _split(self.changes, weights, n_ranges)
+        old_ids = _split(self.old_ids, [1] * len(self.old_ids), n_ranges)
+        return [Range(*parts) for parts in zip(changes, old_ids, strict=True)]
+
+
+def _split(items: Sequence[Item], weights: Sequence[int], n_parts: int) -> list[list[Item]]:
+    """Return consecutive parts of about equal weight; some may be empty."""
+    parts: list[list[Item]] = [[] for _ in range(n_parts)]
+    before, total = 0, sum(weights)
+    for item, weight in zip(items, weights, strict=True):
+        parts[before * n_parts // total].append(item)
+        before += weight
+    return parts
+
+
+def plan_mining(
+    clone: Clone, config: MiningConfig, window: WindowConfig, now: datetime, former: FormerRun | None = None
+) -> MiningPlan:
+    """Walk a repository's history and return what is to be mined of it.
+
+    Commits outside the window are searched only when some commit of the window is there to profit.
+
+    `now` is the time of mining: later commits are excluded. Raises DataError `history_broken` when the history
+    cannot be walked.
+    """
+    repo = clone.record.repo
+    headers = walk(clone.git_dir, clone.record.head)
+    selected = select(headers, window, now, repo)
+    ids = frozenset(header.commit_id for header in selected.rows)
+    reached = None if former is None else ancestors(headers, former.head)
+    anew = former is None or reached is None or bool(former.future & ids)
+    done = frozenset() if anew or reached is None else ids & reached
+    outside = frozenset(header.commit_id for header in headers) - ids - future_commits(selected.excluded)
+    changes = list(changed_files(clone.git_dir, selected.rows, repo, config))
+    seen_python = any(item.has_python for item in changes)
+    searched = frozenset() if anew or former is None or reached is None or not former.searched else reached
+    to_search = outside - searched if config.search_history and seen_python else frozenset()
+    return MiningPlan(
+        headers=headers,
+        excluded=selected.excluded,
+        selected=ids,
+        done=done,
+        rewritten=former is not None and reached is None,
+        anew=anew,
+        changes=[item for item in changes if item.commit_id not in done],
+        old_ids=[header.commit_id for header in headers if header.commit_id in to_search and header.readable],
+        valid_until=_valid_until(headers, selected.excluded, repo),
+        seen_python=seen_python,
+    )
+
+
+def ancestors(headers: Sequence[CommitHeader], head: str) -> frozenset[str] | None:
+    """Return a commit and everything that it descends from, None when it is no commit of this history."""
+    parents = {header.commit_id: header.parent_ids for header in headers}
+    if head not in parents:
+        return None
+    reached, pending = {head}, [head]
+    while pending:
+        for parent_id in parents[pending.pop()]:
+            if parent_id not in reached and parent_id in parents:
+                reached.add(parent_id)
+                pending.append(parent_id)
+    return frozenset(reached)
+
+
+def future_commits(excluded: Sequence[Exclusion]) -> frozenset[str]:
+    """Return the commits that were excluded because they lay in the future."""
+    return frozenset(
+        item.row_id.rpartition("@")[2] for item in excluded if item.stage == STAGE and item.reason == "date_in_future"
+    )
+
+
+def _valid_until(headers: Sequence[CommitHeader], excluded: Sequence[Exclusion], repo: str) -> datetime | None:
+    """Return when the first commit that lies in the future no longer does."""
+    future = future_commits(excluded)
+    moments = []
+    for header in headers if future else ():
+        if header.commit_id in future and header.author_date and header.committer_date:
+            moments.append(max(header.author_date, header.committer_date))
+    return min(moments, default=None)

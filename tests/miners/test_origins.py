@@ -1,0 +1,186 @@
+"""Code that the history brought before is not new: reverts, cherry-picks, back-ports, squash merges."""
+
+from pathlib import Path
+
+import pytest
+
+from miners.mine import MinedRepository
+from schemas.config import MiningConfig
+from tests.builders import RepoBuilder
+from tests.miners.mining import OLD, mine_at
+
+AREA = b"def area(width, height):\n    return width * height\n"
+ROUND = b"def round_up(value):\n    return -(-value // 1)\n"
+Row = tuple[str, str, str, str, str | None]
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> RepoBuilder:
+    return RepoBuilder(tmp_path / "repo.git")
+
+
+def rows(mined: MinedRepository) -> list[Row]:
+    """Return (commit, path, name, class, earlier commit and path and name) in short form."""
+    return [
+        (row.commit_id, row.path, row.fun_name, row.novelty.value, earlier)
+        for row in mined.methods
+        for earlier in [
+            None if row.earlier_path is None else f"{row.earlier_commit_id}:{row.earlier_path}:{row.earlier_fun_name}"
+        ]
+    ]
+
+
+class TestRestored:
+    def test_a_reverted_deletion(self, builder: RepoBuilder) -> None:
+        first = builder.commit({"a.py": AREA + ROUND})
+        builder.commit({"a.py": ROUND}, "Remove area")
+        back = builder.commit({"a.py": AREA + ROUND}, 'Revert "Remove area"')
+        assert rows(mine_at(builder)) == [
+            (first, "a.py", "area", "added", None),
+            (first, "a.py", "round_up", "added", None),
+            (back, "a.py", "area", "restored", f"{first}:a.py:area"),
+        ]
+
+    def test_the_version_that_comes_back_decides_and_not_the_first_one(self, builder: RepoBuilder) -> None:
+        first = builder.commit({"a.py": AREA})
+        second = builder.commit({"a.py": AREA.replace(b"*", b"+")})
+        builder.commit({"a.py": b""})
+        third = builder.commit({"a.py": AREA.replace(b"*", b"+")})
+        fourth = builder.commit({"a.py": b"x = 1\n"})
+        builder.commit({"a.py": b""})
+        fifth = builder.commit({"a.py": AREA.replace(b"*", b"-")})
+        assert fourth != fifth
+        assert [row[1:] for row in rows(mine_at(builder))] == [
+            ("a.py", "area", "added", None),
+            ("a.py", "area", "modified", f"{first}:a.py:area"),
+            ("a.py", "area", "restored", f"{second}:a.py:area"),
+            ("a.py", "area", "added", None),
+        ]
+        assert third != second
+
+    def test_under_another_path_and_in_other_clothes(self, builder: RepoBuilder) -> None:
+        first = builder.commit({"a.py": AREA})
+        builder.commit({"a.py": None})
+        text = (
+            b'class Shape:\n    def area(width,height):\n        """Return it."""\n        return width*height  # it\n'
+        )
+        back = builder.commit({"pkg/b.py": text})
+        assert rows(mine_at(builder))[1:] == [(back, "pkg/b.py", "Shape.area", "restored", f"{first}:a.py:area")]
+
+    def test_another_name_is_new_code(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA})
+        builder.commit({"a.py": None})
+        back = builder.commit({"a.py": AREA.replace(b"area", b"size")})
+        assert rows(mine_at(builder))[1:] == [(back, "a.py", "size", "added", None)]
+
+    def test_from_before_the_window_and_deleted_there(self, builder: RepoBuilder) -> None:
+        old = builder.commit({"lib/old.py": ROUND + AREA}, author_date=OLD)
+        builder.commit({"lib/old.py": ROUND}, author_date=OLD)
+        builder.commit({"c.py": b"x = 1\n"})
+        back = builder.commit({"new.py": b"import os\n" + AREA})
+        mined = mine_at(builder)
+        assert rows(mined) == [(back, "new.py", "area", "restored", f"{old}:lib/old.py:area")]
+        assert {report.stage: (report.rows_in, report.rows_out) for report in mined.reports}["history"] == (2, 2)
+
+    def test_the_oldest_of_several_old_commits_is_named(self, builder: RepoBuilder) -> None:
+        old = builder.commit({"z.py": AREA}, author_date="1500000000 +0000")
+        builder.commit({"z.py": None, "b.py": AREA + b"\n\n"}, author_date="1550000000 +0000")
+        builder.commit({"b.py": b"x = 1\n"}, author_date="1560000000 +0000")
+        back = builder.commit({"new.py": AREA})
+        assert rows(mine_at(builder)) == [(back, "new.py", "area", "restored", f"{old}:z.py:area")]
+
+    def test_the_history_is_not_searched_when_the_configuration_says_so(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA}, author_date=OLD)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+        back = builder.commit({"a.py": AREA})
+        mined = mine_at(builder, config=MiningConfig(search_history=False))
+        assert rows(mined) == [(back, "a.py", "area", "added", None)]
+        assert mined.history == []
+
+    def test_a_decorated_method_in_a_class_of_an_old_commit(self, builder: RepoBuilder) -> None:
+        text = b"class A:\n    @property\n    def size(self):\n        return self.width * self.height\n"
+        old = builder.commit({"a.py": text}, author_date=OLD)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+        back = builder.commit({"a.py": text})
+        assert rows(mine_at(builder)) == [(back, "a.py", "A.size", "restored", f"{old}:a.py:A.size")]
+
+    def test_what_stood_on_a_branch_that_the_commit_does_not_descend_from_is_no_origin(
+        self, builder: RepoBuilder
+    ) -> None:
+        base = builder.commit({"x.py": b"x = 1\n"}, author_date=OLD)
+        side = builder.commit({"a.py": AREA}, author_date=OLD, parents=[base], branch="side")
+        gone = builder.commit({"a.py": b"y = 1\n"}, author_date=OLD, parents=[side], branch="side")
+        main = builder.commit({"b.py": AREA}, parents=[base])
+        builder.commit({"a.py": b"y = 1\n"}, "Merge", parents=[main, gone])
+        assert rows(mine_at(builder)) == [(main, "b.py", "area", "added", None)]
+
+
+class TestRepeated:
+    def test_a_cherry_pick_counts_once(self, builder: RepoBuilder) -> None:
+        base = builder.commit({"a.py": b"x = 1\n"})
+        fix = builder.commit({"a.py": b"x = 1\n" + AREA}, "Fix", parents=[base], branch="stable")
+        other = builder.commit({"b.py": b"y = 1\n"}, parents=[base])
+        pick = builder.commit({"a.py": b"x = 1\n" + AREA}, "Fix\n\n(cherry picked from commit)", parents=[other])
+        builder.commit({}, "Merge stable", parents=[pick, fix])
+        assert rows(mine_at(builder)) == [
+            (fix, "a.py", "area", "added", None),
+            (pick, "a.py", "area", "repeated", f"{fix}:a.py:area"),
+        ]
+
+    def test_the_earlier_committer_date_counts_whatever_branch_it_is_on(self, builder: RepoBuilder) -> None:
+        base = builder.commit({"a.py": b"x = 1\n"}, author_date="1710000000 +0000")
+        late = builder.commit({"a.py": AREA}, author_date="1720000000 +0000", parents=[base])
+        early = builder.commit({"b.py": AREA}, author_date="1715000000 +0000", parents=[base], branch="side")
+        builder.commit({"b.py": AREA}, "Merge", author_date="1730000000 +0000", parents=[late, early])
+        assert rows(mine_at(builder)) == [
+            (early, "b.py", "area", "added", None),
+            (late, "a.py", "area", "repeated", f"{early}:b.py:area"),
+        ]
+
+    def test_a_squash_merge_repeats_its_branch(self, builder: RepoBuilder) -> None:
+        base = builder.commit({"a.py": b"x = 1\n"})
+        one = builder.commit({"a.py": b"x = 1\n" + AREA}, parents=[base], branch="topic")
+        two = builder.commit({"a.py": b"x = 1\n" + AREA.replace(b"*", b"+") + ROUND}, parents=[one], branch="topic")
+        squash = builder.commit({"a.py": b"x = 1\n" + AREA.replace(b"*", b"+") + ROUND}, "Squash", parents=[base])
+        builder.commit({}, "Merge topic", parents=[squash, two])
+        assert rows(mine_at(builder)) == [
+            (one, "a.py", "area", "added", None),
+            (two, "a.py", "area", "modified", f"{one}:a.py:area"),
+            (two, "a.py", "round_up", "added", None),
+            (squash, "a.py", "area", "repeated", f"{two}:a.py:area"),
+            (squash, "a.py", "round_up", "repeated", f"{two}:a.py:round_up"),
+        ]
+
+    def test_equal_code_of_another_class_is_no_repetition(self, builder: RepoBuilder) -> None:
+        base = builder.commit({"a.py": b"x = 1\n"})
+        text = b"class A:\n    def __len__(self):\n        return len(self.items)\n"
+        side = builder.commit({"b.py": text}, parents=[base], branch="side")
+        main = builder.commit({"c.py": text.replace(b"A", b"B")}, parents=[base])
+        builder.commit({"b.py": text}, "Merge", parents=[main, side])
+        assert rows(mine_at(builder)) == [
+            (side, "b.py", "A.__len__", "added", None),
+            (main, "c.py", "B.__len__", "added", None),
+        ]
+
+    def test_two_files_of_one_commit_both_count(self, builder: RepoBuilder) -> None:
+        commit = builder.commit({"a.py": AREA, "b.py": AREA + b"\n"})
+        assert rows(mine_at(builder)) == [
+            (commit, "a.py", "area", "added", None),
+            (commit, "b.py", "area", "added", None),
+        ]
+
+
+def test_an_octopus_merge_brings_what_none_of_its_parents_has(builder: RepoBuilder) -> None:
+    base = builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+    tips = [
+        builder.commit({f"{name}.py": AREA.replace(b"area", name.encode())}, parents=[base], branch=name)
+        for name in ("b", "c", "d")
+    ]
+    files = {f"{name}.py": AREA.replace(b"area", name.encode()) for name in ("c", "d")}
+    merge = builder.commit({**files, "e.py": ROUND}, "Octopus", parents=tips)
+    assert rows(mine_at(builder)) == [
+        (tips[0], "b.py", "b", "added", None),
+        (tips[1], "c.py", "c", "added", None),
+        (tips[2], "d.py", "d", "added", None),
+        (merge, "e.py", "round_up", "added", None),
+    ]
