@@ -31,7 +31,7 @@ class TokenSets:
 
     offsets: npt.NDArray[np.int64]
     """Start of each set, shape (n_sets + 1,)."""
-    ids: npt.NDArray[np.int32]
+    ids: npt.NDArray[np.int32] | npt.NDArray[np.uint16]
     """Token ids of all sets."""
     vocab_size: int
     """All ids are below it."""
@@ -56,7 +56,8 @@ class TokenSets:
     def matrix(self) -> sparse.csr_array:
         """Return the sets as the rows of a sparse 0/1 matrix of shape (n_sets, vocab_size)."""
         ones = np.ones(len(self.ids), np.int32)
-        return sparse.csr_array((ones, self.ids, self.offsets), shape=(len(self.offsets) - 1, self.vocab_size))
+        ids = self.ids.astype(np.int32, copy=False)
+        return sparse.csr_array((ones, ids, self.offsets), shape=(len(self.offsets) - 1, self.vocab_size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def join_sets(parts: Iterable[TokenSets], vocab_size: int) -> TokenSets:
     """Return the sets of all parts, one part behind the other."""
     listed = list(parts)
     sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in listed)])
-    ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in listed)])
+    ids = np.concatenate([part.ids for part in listed]) if listed else np.zeros(0, np.int32)
     return TokenSets(np.cumsum(sizes), ids, vocab_size)
 
 

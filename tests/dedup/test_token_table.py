@@ -1,0 +1,90 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dedup.token_table
+from dedup.jaccard import TokenSets
+from dedup.token_table import TokenTable, read_tokens, tokenise, write_tokens
+from dedup.tokens import BpeTokenizer, load_tokenizer
+from dedup.words import WordCache
+from schemas.errors import ConfigError, PipelineError
+from tests.dedup.corpus import real_functions, sets_of
+from warehouse.tables import write_table
+
+TEXTS = [*real_functions(60, seed=41), "", "é = 'ü'\n"]
+
+
+def batches(texts: Sequence[str], size: int = 25) -> list[tuple[pa.Array, pa.Array]]:
+    """Return batches of rows `r0`, `r1` ..."""
+    ids = [f"r{number}" for number in range(len(texts))]
+    return [
+        (pa.array(ids[start : start + size]), pa.array(texts[start : start + size], pa.large_string()))
+        for start in range(0, len(texts), size)
+    ]
+
+
+def plain(table: TokenTable) -> tuple[list[str], list[bytes], list[list[int]], str]:
+    sets = [ids.tolist() for ids in np.split(table.sets.ids, table.sets.offsets[1:-1])] if len(table.row_id) else []
+    return table.row_id.to_pylist(), table.digest.to_pylist(), sets, table.tokenizer
+
+
+def test_rows_have_their_texts_digest_and_token_set() -> None:
+    table = tokenise(batches(TEXTS), load_tokenizer())
+    expected = sets_of(TEXTS)
+    assert plain(table) == (
+        [f"r{number}" for number in range(len(TEXTS))],
+        [sha256(text.encode()).digest() for text in TEXTS],
+        [ids.tolist() for ids in np.split(expected.ids, expected.offsets[1:-1])],
+        load_tokenizer().sha256,
+    )
+    assert table.sets.ids.dtype == np.uint16
+
+
+@pytest.mark.parametrize("batch_rows", [7, 50_000])
+def test_table_is_read_back_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int) -> None:
+    monkeypatch.setattr(dedup.token_table, "_BATCH_ROWS", batch_rows)
+    for texts in (TEXTS, []):
+        table = tokenise(batches(texts), load_tokenizer())
+        write_tokens(tmp_path / "tokens.parquet", table)
+        assert plain(read_tokens(tmp_path / "tokens.parquet", 8_192)) == plain(table)
+
+
+def test_known_texts_are_not_tokenised_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = tokenise(batches(TEXTS[:40]), load_tokenizer())
+    expected = plain(tokenise(batches(TEXTS[::-1]), load_tokenizer()))
+    seen: list[str] = []
+    encode = WordCache.encode_sets
+
+    def watched(self: WordCache, texts: Sequence[str]) -> TokenSets:
+        seen.extend(texts)
+        return encode(self, texts)
+
+    monkeypatch.setattr(WordCache, "encode_sets", watched)
+    assert plain(tokenise(batches(TEXTS[::-1]), load_tokenizer(), known)) == expected
+    assert seen == TEXTS[:39:-1]
+
+
+def test_tokens_of_another_tokenizer_are_refused() -> None:
+    tokenizer = load_tokenizer()
+    known = replace(tokenise(batches(TEXTS), tokenizer), tokenizer="0" * 64)
+    with pytest.raises(ConfigError, match="another tokenizer; tokenise all rows again"):
+        tokenise(batches(TEXTS), tokenizer, known)
+
+
+def test_vocabulary_that_needs_more_than_two_bytes_is_refused() -> None:
+    tokenizer = load_tokenizer()
+    with pytest.raises(ConfigError, match="65537 token ids"):
+        tokenise([], BpeTokenizer(tokenizer.sha256, 2**16 + 1, tokenizer.model))
+
+
+def test_other_tables_and_missing_files_are_refused(tmp_path: Path) -> None:
+    write_table(tmp_path / "other.parquet", pa.table({"row_id": ["r0"]}))
+    with pytest.raises(PipelineError, match=r"other\.parquet is no table of tokens; remove it"):
+        read_tokens(tmp_path / "other.parquet", 8_192)
+    with pytest.raises(PipelineError, match=r"tokens\.parquet is missing"):
+        read_tokens(tmp_path / "tokens.parquet", 8_192)
