@@ -41,17 +41,6 @@ def measure(name: str, function: Callable[..., int], *args: Any) -> Measurement 
     return Measurement(name, result, cpu, wall, peak)
 
 
-def print_ratio(title: str, measurements: Sequence[Measurement], unit: str) -> None:
-    """Print a line per run and the ratio of each peer's CPU seconds to ours (the last one)."""
-    ours = measurements[-1]
-    print(title)
-    for item in measurements:
-        print(
-            f"  {item.name:>12}: {item.result:>8,} {unit}, {item.cpu:8.2f} CPU s, {item.wall:8.2f} s wall, "
-            f"{item.peak_mib:7.0f} MiB, {item.cpu / ours.cpu:6.2f} x ours"
-        )
-
-
 def _run(sender: Connection, function: Callable[..., int], args: Sequence[Any]) -> None:
     started = time.perf_counter()
     result = function(*args)
