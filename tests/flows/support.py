@@ -38,6 +38,15 @@ def find_{name}(table, wanted):
 '''
 
 
+# Unlike the template, or all that comes later would be `copied_old`.
+_OLD = b"""class Ledger:
+    def close(self, day):
+        if day in self.closed:
+            raise ValueError(day)
+        self.closed.add(day)
+"""
+
+
 def source_text(name: str, limit: int = 10) -> bytes:
     """Return a module with a documented and an undocumented function about `name`."""
     return _TEMPLATE.format(name=name, limit=limit).encode()
@@ -48,7 +57,7 @@ def make_repositories(folder: Path) -> dict[str, RepoBuilder]:
     builders = {}
     for name, words in (("alpha", ("cost", "weight")), ("beta", ("height", "volume")), ("gamma", ("speed", "cost"))):
         builder = RepoBuilder(folder / "acme" / f"{name}.git")
-        first = builder.commit({"old.py": source_text("age"), "LICENSE": b"see pyproject"}, "Start", BEFORE)
+        first = builder.commit({"old.py": _OLD, "LICENSE": b"see pyproject"}, "Start", BEFORE)
         builder.commit(
             {f"{words[0]}.py": source_text(words[0])},
             f"Add the {words[0]} module with a total and a search, both needed for the monthly report of {name}",
