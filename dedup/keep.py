@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from dedup.exact import STAGE as EXACT_STAGE
 from dedup.result import NEAR_STAGE, DedupResult
 from schemas.comparisons import DescribedCluster
-from schemas.config import DedupConfig, Keep
+from schemas.config import DedupConfig
 from schemas.records import DuplicateCluster, DuplicatePair, Exclusion, StageReport, count_reasons
+from schemas.references import Keep
 
 _KEEPER, _CLUSTER = "keeper=", "cluster="
 

@@ -8,9 +8,9 @@ from dedup.matches import best_matches, encode
 from dedup.rows import DedupRow
 from dedup.tokens import BpeTokenizer, load_tokenizer
 from schemas.comparisons import Change, ReferenceMatch, ReferenceSet, ReferenceText, ReleaseChange
-from schemas.config import DedupConfig, Keep
+from schemas.config import DedupConfig
 from schemas.records import Exclusion
-from schemas.references import Role
+from schemas.references import Keep, Role
 
 STAGE = "dedup_references"
 _ABSENT = "no_data_point"  # why a row is gone that did not come as far as a data point

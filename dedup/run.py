@@ -12,8 +12,9 @@ from dedup.result import NEAR_STAGE, DedupResult
 from dedup.rows import DedupRow
 from dedup.tokens import BpeTokenizer, load_tokenizer
 from dedup.words import WordCache
-from schemas.config import DedupConfig, Keep
+from schemas.config import DedupConfig
 from schemas.records import DuplicateCluster, DuplicatePair, Exclusion, StageReport, count_reasons
+from schemas.references import Keep
 
 
 def deduplicate(rows: Sequence[DedupRow], config: DedupConfig, tokenizer: BpeTokenizer | None = None) -> DedupResult:

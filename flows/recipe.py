@@ -12,8 +12,8 @@ from flows.steppers import Stepper
 from flows.work import DedupInputs
 from miners.clone import Clone
 from publishing.release import ReleaseResult
-from schemas.config import OldCode
 from schemas.records import Exclusion, StageReport
+from schemas.references import OldCode
 from warehouse.ledger import Unit
 from warehouse.views import rebuild_catalogue
 

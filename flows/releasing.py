@@ -3,15 +3,18 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from dedup.tokens import load_tokenizer
 from flows.run import Run, code_version
 from miners.syntax import GRAMMAR_VERSION
+from publishing.duplicates import DuplicateFacts, duplicate_facts, largest_clusters
 from publishing.inputs import ReleaseInputs
 from publishing.release import ReleaseResult, check_release_free, write_release
 from schemas.arrow import from_table, to_table
+from schemas.comparisons import DescribedCluster, ReferenceSet, TestbedDuplicates
 from schemas.errors import PipelineError
 from schemas.records import Exclusion, RepositoryRecord, StageReport
 from warehouse.ledger import Unit
@@ -49,9 +52,33 @@ def release(
         tables=tables,
         exclusions=_exclusions(run, done, unusable),
         funnel=tuple(reports),
+        duplicates=_duplicates(run, done, beds),
     )
     with run.progress.running("release", run.config.release.version):
         return write_release(inputs, run.workspace.releases)
+
+
+def _duplicates(run: Run, done: Sequence[Unit], beds: Sequence[Unit]) -> DuplicateFacts:
+    """Return what is known of duplicates and reference sets."""
+
+    def rows(stage: str, table: str, row_type: type) -> list[Any]:
+        return [
+            row for unit in done if unit.stage == stage for row in from_table(run.ledger.read(unit, table), row_type)
+        ]
+
+    clusters: list[DescribedCluster] = rows("dedup", "duplicate_clusters", DescribedCluster)
+    shown = {cluster.cluster_id for cluster in largest_clusters(clusters)}
+    places = {}
+    for unit in done if shown else ():
+        if unit.stage == "features":
+            columns = run.ledger.read(unit, "data_points").select(["row_id", "repo", "path", "fun_name"])
+            for row_id, *place in zip(*(column.to_pylist() for column in columns.columns), strict=True):
+                if row_id in shown:
+                    places[row_id] = (place[0], place[1], place[2])
+    testbeds = [
+        row for unit in beds for row in from_table(run.ledger.read(unit, "testbed_duplicates"), TestbedDuplicates)
+    ]  # fmt: skip
+    return duplicate_facts(clusters, places, testbeds, rows("references", "reference_sets", ReferenceSet))
 
 
 def _nothing_to_release(run: Run, reports: Sequence[StageReport]) -> str:

@@ -15,9 +15,10 @@ from flows.sources import plan_sources
 from flows.work import DedupInputs
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
-from schemas.config import Config, OldCode, load_config
+from schemas.config import Config, load_config
 from schemas.errors import ConfigError, PipelineError
 from schemas.records import RepositoryRecord
+from schemas.references import OldCode
 from warehouse.ledger import Ledger, Unit
 from warehouse.lock import Workspace, open_workspace
 

@@ -17,9 +17,10 @@ from miners.cutoff import CutoffCommit, find_cutoff
 from miners.plan import MiningPlan
 from miners.take import Taken
 from schemas.arrow import from_table
-from schemas.config import Config, OldCode
+from schemas.config import Config
 from schemas.errors import ConfigError, DataError
 from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons
+from schemas.references import OldCode
 from warehouse.ledger import Unit, unit_key
 
 

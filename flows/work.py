@@ -31,6 +31,7 @@ from schemas.comparisons import (
     ReferenceSet,
     ReferenceText,
     ReleaseChange,
+    TestbedDuplicates,
 )
 from schemas.config import Config
 from schemas.history import HistoricFile, IndexedFile, VanishedMethod
@@ -48,7 +49,8 @@ from schemas.records import (
     count_reasons,
 )
 from schemas.references import Role
-from testbeds.build import ROW_TYPES, build_testbed
+from testbeds.build import ROW_TYPES, build_testbed, count_usable
+from testbeds.sampling import SAMPLING_REASONS
 from warehouse.ledger import Ledger, Unit
 from warehouse.tables import FileEntry
 
@@ -296,21 +298,41 @@ def _references(ledger: Ledger, units: Sequence[Unit]) -> Iterator[policies.Refe
 
 
 def testbed(job: Job, point_units: Sequence[Unit], mined_units: Sequence[Unit], unique: Unit) -> Unit:
-    """Build the testbed that the partition names: tables tasks_<testbed>, exclusions."""
+    """Build the testbed that the partition names: tables tasks_<testbed>, testbed_duplicates, exclusions."""
     started = datetime.now(UTC)
     ledger, name = Ledger(job.tables), job.partition
     novelty = {row.row_id: row.novelty for row in from_table(ledger.read(unique, "unique_rows"), UniqueRow)}
     points = [
         point if point.novelty is novelty[point.row_id] else replace(point, novelty=novelty[point.row_id])
-        for unit in point_units
-        for point in from_table(ledger.read(unit, "data_points"), DataPoint)
+        for point in _points(ledger, point_units)
         if point.row_id in novelty
     ]
     diffs = _read_diffs(ledger, mined_units) if name == "commit_gen" else {}
     kept = build_testbed(name, points, diffs, job.config.testbeds)
     report = _report(replace(job, stage=f"testbed_{name}"), len(points), len(kept.rows), kept.excluded)
-    tables: Tables = {f"tasks_{name}": (ROW_TYPES[name], kept.rows), "exclusions": (Exclusion, kept.excluded)}
+    removed = {
+        item.row_id
+        for item in from_table(ledger.read(unique, "exclusions"), Exclusion)
+        if item.reason in ("exact_duplicate", "near_duplicate")
+    }
+    gone = [point for point in _points(ledger, point_units) if point.row_id in removed]
+    n_gone = count_usable(name, gone, diffs, job.config.testbeds)
+    n_left = len(points) - sum(item.reason not in SAMPLING_REASONS for item in kept.excluded)
+    tables: Tables = {
+        f"tasks_{name}": (ROW_TYPES[name], kept.rows),
+        "testbed_duplicates": (
+            TestbedDuplicates,
+            [TestbedDuplicates(name, n_left + n_gone, n_gone, n_left, len(kept.rows))],
+        ),
+        "exclusions": (Exclusion, kept.excluded),
+    }
     return _finish(job, started, tables, [report])
+
+
+def _points(ledger: Ledger, units: Sequence[Unit]) -> Iterator[DataPoint]:
+    """Yield the data points of all repositories."""
+    for unit in units:
+        yield from from_table(ledger.read(unit, "data_points"), DataPoint)
 
 
 def _column(ledger: Ledger, unit: Unit, table: str, name: str) -> list[str]:

@@ -10,6 +10,7 @@ from publishing.card_tables import (
     overlap_section,
     repositories_section,
 )
+from publishing.duplicates import duplicates_section
 from publishing.examples import render_example
 from publishing.facts import ReleaseFacts
 from publishing.header import SPLIT, header
@@ -30,6 +31,7 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
         limits_section(facts, manifest),
         columns_section(facts),
         overlap_section(facts),
+        duplicates_section(manifest.duplicates, manifest.config["dedup"]),
         funnel_section(manifest),
         repositories_section(facts, manifest),
         licenses_section(facts, manifest),

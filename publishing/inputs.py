@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from publishing.duplicates import DuplicateFacts
 from schemas.config import Config
 from schemas.records import RepositoryRecord, StageReport
 
@@ -29,6 +30,8 @@ class ReleaseInputs:
     """Every row left out by any stage, in any order, with the schema of `Exclusion`."""
     funnel: tuple[StageReport, ...]
     """Reports of all stages and partitions, in the order of the stages."""
+    duplicates: DuplicateFacts = field(default_factory=DuplicateFacts)
+    """Clusters of duplicates, what their removal means for each testbed, reference sets."""
     python_version: str = field(default_factory=platform.python_version)
     """CPython that judged `parses`."""
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 
+from publishing.duplicates import DuplicateFacts
 from publishing.inputs import ReleaseInputs
 from schemas.arrow import SCHEMA_VERSION
 from schemas.config import Config, SourceConfig, digest_of
@@ -53,6 +54,8 @@ class Manifest:
     """Resolved configuration without `release.overwrite`; absolute local paths are reduced to a name."""
     repositories: tuple[dict[str, str | int | tuple[str, ...] | None], ...]
     """Repositories with host, branch, head and other names, sorted by name."""
+    duplicates: DuplicateFacts
+    """Clusters of duplicates, what their removal means for each testbed, reference sets with their hashes."""
     rows: dict[str, int]
     """Rows of every config."""
     files: tuple[FileEntry, ...]
@@ -82,6 +85,7 @@ def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[F
         seeds={"testbeds.seed": inputs.config.testbeds.seed},
         config=config,
         repositories=tuple(_public_record(record) for record in repositories),
+        duplicates=inputs.duplicates,
         rows=rows,
         files=tuple(sorted(files, key=lambda entry: entry.path)),
         funnel=tuple(combine_reports(inputs.funnel)),

@@ -176,3 +176,21 @@ class DescribedCluster:
     """Commits that brought members; 1 for copies that were made at once."""
     threshold: float
     """Jaccard similarity from which two rows are a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestbedDuplicates:
+    """What the removal of duplicates means for one testbed (table `testbed_duplicates`)."""
+
+    __test__ = False  # pytest takes the name for a test class
+
+    testbed: str
+    """Name of the testbed."""
+    n_rows: int
+    """Data points that the testbed could use, had no duplicates been removed."""
+    n_duplicates: int
+    """Those of them that were removed as exact or near duplicates."""
+    n_left: int
+    """Those that were left to draw from: n_rows - n_duplicates."""
+    n_final: int
+    """Rows of the testbed after sampling."""

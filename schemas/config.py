@@ -17,7 +17,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from schemas.errors import ConfigError
 from schemas.records import Novelty
-from schemas.references import ReferenceConfig, check_references
+from schemas.references import Keep, OldCode, ReferenceConfig, check_references
 
 Section = TypeVar("Section")
 _MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
@@ -110,22 +110,6 @@ class FeaturesConfig:
     """Novelty classes that go on."""
     max_code_bytes: int = 100_000
     """Longer methods are excluded (`code_too_long`)."""
-
-
-class Keep(StrEnum):
-    """What stays of rows that are duplicates of one another or of a reference set's rows."""
-
-    OLDEST = "oldest"
-    NONE = "none"
-    REFERENCE = "reference"
-
-
-class OldCode(StrEnum):
-    """What brand-new methods are compared with to find the class `copied_old`."""
-
-    REPOSITORY = "repository"
-    ALL = "all"
-    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Configuration of reference sets (`[[dedup.references]]`): benchmarks and earlier releases to compare with."""
+"""Configuration of what data points are compared with: old code, benchmarks, earlier releases; and of what stays."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,6 +6,22 @@ from enum import StrEnum
 from schemas.errors import ConfigError
 
 PYTHON = "python"
+
+
+class Keep(StrEnum):
+    """What stays of rows that are duplicates of one another or of a reference set's rows."""
+
+    OLDEST = "oldest"
+    NONE = "none"
+    REFERENCE = "reference"
+
+
+class OldCode(StrEnum):
+    """What brand-new methods are compared with to find the class `copied_old`."""
+
+    REPOSITORY = "repository"
+    ALL = "all"
+    OFF = "off"
 
 
 class Role(StrEnum):

@@ -58,6 +58,19 @@ def build_testbed(name: str, points: Sequence[DataPoint], diffs: Diffs, config: 
     return Kept(rows, [reasons[point.row_id] for point in ordered if point.row_id in reasons])
 
 
+def count_usable(name: str, points: Sequence[DataPoint], diffs: Diffs, config: TestbedsConfig) -> int:
+    """Return the number of points that a testbed can use, before it draws its sample; arguments as `build_testbed`."""
+    testbed, inputs = REGISTRY[name], Inputs(diffs, config.seed)
+    usable = 0
+    for point in points:
+        try:
+            testbed.make_row(point, inputs)
+            usable += 1
+        except DataError:
+            continue  # counted here only; no row of it was asked for
+    return usable
+
+
 def _require_distinct(points: Sequence[DataPoint]) -> None:
     """Refuse points that share a row id: their exclusions could not be told apart."""
     repeated = [row_id for row_id, count in Counter(point.row_id for point in points).items() if count > 1]

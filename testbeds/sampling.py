@@ -7,6 +7,9 @@ from schemas.config import TestbedsConfig
 from schemas.records import DataPoint, Exclusion
 from testbeds.order import draw
 
+# Reasons of rows that could have been in the sample.
+SAMPLING_REASONS = frozenset({"not_sampled", "commit_cap", "repo_cap"})
+
 
 def sample_rows(
     rows: Sequence[DataPoint], testbed: str, config: TestbedsConfig, *, per_commit: int | None = None

@@ -58,6 +58,7 @@ SECTIONS = (
     Section("unique_rows", records.UniqueRow),
     Section("duplicates", records.DuplicatePair),
     Section("duplicate_clusters", comparisons.DescribedCluster),
+    Section("testbed_duplicates", comparisons.TestbedDuplicates),
     Section("exclusions, earlier_exclusions", records.Exclusion),
     Section("runs", records.StageReport),
 )

@@ -35,6 +35,7 @@ TABLES: dict[str, type] = {
     "unique_rows": records.UniqueRow,
     "duplicates": records.DuplicatePair,
     "duplicate_clusters": comparisons.DescribedCluster,
+    "testbed_duplicates": comparisons.TestbedDuplicates,
     "exclusions": records.Exclusion,
     "tasks_raw_data": records.DataPoint,
     "tasks_raw_data_docstring": records.DataPoint,

@@ -10,9 +10,9 @@ from dedup.policies import Reference, exclude_matches, match_references, release
 from dedup.rows import DedupRow
 from dedup.run import deduplicate
 from schemas.comparisons import Change, DescribedCluster, ReferenceMatch, ReferenceSet, ReferenceText, ReleaseChange
-from schemas.config import DedupConfig, Keep
+from schemas.config import DedupConfig
 from schemas.records import DuplicateCluster, Exclusion
-from schemas.references import Role
+from schemas.references import Keep, Role
 from tests.dedup.corpus import START
 from tests.dedup.test_run import families, is_duplicate, planted, text_of
 

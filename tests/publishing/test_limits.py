@@ -11,8 +11,8 @@ from publishing.limits import limits_section
 from publishing.manifest import make_manifest
 from publishing.release import write_release
 from publishing.shares import ConfigShares, Shares, config_shares
-from schemas.config import OldCode
 from schemas.records import DataPoint, Novelty, StageReport
+from schemas.references import OldCode
 from tests.builders import make_point
 from tests.publishing.releases import make_inputs, points
 from warehouse.tables import FileEntry

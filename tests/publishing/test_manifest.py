@@ -58,6 +58,15 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
                 "aliases": ["o/earlier"],
             },
         ],
+        "duplicates": {
+            "n_clusters": 0,
+            "n_members": 0,
+            "n_cross_repository": 0,
+            "n_one_commit": 0,
+            "largest": [],
+            "testbeds": [],
+            "references": [],
+        },
         "rows": {"raw_data": 6},
         "files": [
             {"path": "README.md", "rows": None, "sha256": "1" * 64, "bytes": 10},
