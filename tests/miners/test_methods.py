@@ -13,7 +13,7 @@ from tree_sitter import Query, QueryCursor
 from miners.methods import MethodSpan, _comments, dedent, find_methods, indentation, scan, token_hashes
 from miners.syntax import PYTHON, parse
 from schemas.errors import DataError
-from tests.oracles.ast_oracle import functions_of
+from tests.oracles.functions import functions_of
 
 
 def methods(source: bytes) -> list[MethodSpan]:

@@ -1,8 +1,8 @@
-"""The miner and the oracle agree on built histories, and the comparison finds what it has to find."""
+"""The miner and the oracle agree on built histories, in every class and with the evidence of every row."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,19 +11,22 @@ import pytest
 from miners.clone import Clone
 from miners.mine import MinedRepository, mine_repository
 from schemas.config import MiningConfig, WindowConfig
-from schemas.records import Exclusion, Novelty, RepositoryRecord
+from schemas.records import Novelty, RepositoryRecord
 from tests.builders import RepoBuilder, git
-from tests.oracles.ast_oracle import Truth, compare, extract, functions_of
+from tests.oracles.ast_oracle import extract
+from tests.oracles.comparison import compare
+from tests.oracles.evidence import check_evidence
 
 SINCE = datetime(2024, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = "1600000000 +0000"
 
 
-def mine(builder: RepoBuilder) -> MinedRepository:
+def mine(builder: RepoBuilder, search_history: bool = True) -> MinedRepository:
     head = git(builder.git_dir, "rev-parse", "HEAD").decode().strip()
     record = RepositoryRecord("example/built", "local", None, None, "main", head, 1)
-    return mine_repository(Clone(builder.git_dir, record), MiningConfig(), WindowConfig(SINCE), NOW)
+    config = MiningConfig(search_history=search_history)
+    return mine_repository(Clone(builder.git_dir, record), config, WindowConfig(SINCE), NOW)
 
 
 NAMES = ("area", "volume", "size", "reset", "close")
@@ -126,15 +129,21 @@ def build(path: Path, seed: int) -> RepoBuilder:
     return builder
 
 
+@pytest.mark.parametrize("search_history", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_miner_and_oracle_agree_in_every_class_on_built_histories(tmp_path: Path, seed: int) -> None:
+def test_miner_and_oracle_agree_in_every_class_on_built_histories(
+    tmp_path: Path, seed: int, search_history: bool
+) -> None:
     builder = build(tmp_path / "repo.git", seed)
-    truth = extract(builder.git_dir, SINCE)
-    mined = mine(builder)
+    truth = extract(builder.git_dir, SINCE, search_history=search_history)
+    mined = mine(builder, search_history)
     result = compare(mined, truth)
-    assert (result.differences, result.other_classes, result.n_unjudged, truth.unreadable) == ([], [], 0, set())
-    assert (result.precision, result.recall, result.f1) == (1.0, 1.0, 1.0)
-    assert result.n_both == len([row for row in mined.methods if row.novelty is Novelty.ADDED]) > 0
+    assert (result.differences, result.n_unjudged, truth.unreadable) == ([], 0, set())
+    counts = Counter(row.novelty for row in mined.methods)
+    assert result.confusion == {(novelty, novelty): count for novelty, count in counts.items()}
+    assert counts[Novelty.ADDED] > 0
+    checked = check_evidence(builder.git_dir, mined.methods, truth)
+    assert (checked.problems, checked.n_unjudged, checked.n_checked) == ([], 0, counts)
 
 
 def test_the_built_histories_hold_every_class(tmp_path: Path) -> None:
@@ -143,74 +152,6 @@ def test_the_built_histories_hold_every_class(tmp_path: Path) -> None:
         seen |= set(extract(build(tmp_path / str(seed), seed).git_dir, SINCE).novelty.values())
     others = {Novelty.VENDORED, Novelty.GENERATED, Novelty.COPIED_OLD, Novelty.REPEATED}
     assert seen == set(Novelty) - others
-
-
-class TestFunctions:
-    def test_spans_names_and_nesting(self) -> None:
-        source = b"class A:\n    @p\n    def f(self):\n        def g(): pass\n        return g  # c\n    # d\n"
-        found = functions_of(source) or []
-        assert [(item.name, source[item.start : item.end], item.nested) for item in found] == [
-            ("A.f", b"@p\n    def f(self):\n        def g(): pass\n        return g", False),
-            ("A.f.<locals>.g", b"def g(): pass", True),
-        ]
-
-    def test_signatures_ignore_layout_comments_and_docstring(self) -> None:
-        one = functions_of(b"def f(a):\n    '''Doc.'''\n    return a\n") or []
-        other = functions_of(b"class A:\n  def f( a ): return a  # c\n") or []
-        assert one[0].signatures == other[0].signatures
-
-    def test_offsets_of_another_encoding(self) -> None:
-        source = "# coding: latin-1\n# ä\ndef f(): return 'ß'\n".encode("latin-1")
-        assert [source[item.start : item.end] for item in functions_of(source) or []] == [
-            b"def f(): return '\xdf'"
-        ]  # fmt: skip
-
-    @pytest.mark.parametrize("source", [b"def f(:\n", b"x = '\xe9'\n", b"# coding: nonsense\n", b"\0"])
-    def test_what_does_not_parse_is_none(self, source: bytes) -> None:
-        assert functions_of(source) is None
-
-
-class TestComparison:
-    def mined(self, tmp_path: Path) -> tuple[MinedRepository, Truth]:
-        builder = RepoBuilder(tmp_path / "repo.git")
-        builder.commit({"a.py": b"def f(): return 1\n", "b.py": b"def g(): return 2\n"})
-        return mine(builder), extract(builder.git_dir, SINCE)
-
-    def test_agreement(self, tmp_path: Path) -> None:
-        result = compare(*self.mined(tmp_path))
-        assert (result.n_mined, result.n_oracle, result.n_both, result.f1) == (2, 2, 2, 1.0)
-
-    def test_a_method_that_the_miner_misses_lowers_recall(self, tmp_path: Path) -> None:
-        mined, truth = self.mined(tmp_path)
-        result = compare(replace(mined, methods=mined.methods[:1]), truth)
-        assert (result.precision, result.recall, round(result.f1, 3)) == (1.0, 0.5, 0.667)
-        assert [line.endswith("miner None, oracle added") for line in result.differences] == [True]
-
-    def test_a_method_that_the_miner_invents_lowers_precision(self, tmp_path: Path) -> None:
-        mined, truth = self.mined(tmp_path)
-        invented = replace(mined.methods[0], start_byte=1)
-        result = compare(replace(mined, methods=[*mined.methods, invented]), truth)
-        assert (round(result.precision, 3), result.recall) == (0.667, 1.0)
-
-    def test_another_class_than_added_on_both_sides_is_listed_apart(self, tmp_path: Path) -> None:
-        mined, truth = self.mined(tmp_path)
-        key = next(iter(truth.novelty))
-        truth.novelty[key] = Novelty.MOVED
-        moved = [
-            replace(row, novelty=Novelty.RENAMED) if row.path == key[1] else row for row in mined.methods
-        ]  # fmt: skip
-        result = compare(replace(mined, methods=moved), truth)
-        assert (result.differences, len(result.other_classes), result.f1) == ([], 1, 1.0)
-
-    def test_marked_unreadable_and_excluded_files_are_left_out(self, tmp_path: Path) -> None:
-        mined, truth = self.mined(tmp_path)
-        marked = [replace(row, novelty=Novelty.VENDORED) if row.path == "a.py" else row for row in mined.methods]
-        assert compare(replace(mined, methods=marked), truth).n_marked == 1
-        commit = mined.methods[0].commit_id
-        truth.unreadable.add((commit, "b.py"))
-        left = Exclusion(f"example/built@{commit}:a.py", "files", "file_too_large")
-        result = compare(replace(mined, methods=[], excluded=[left]), truth)
-        assert (result.n_unjudged, result.n_oracle, result.f1) == (2, 0, 1.0)
 
 
 def test_miner_and_oracle_agree_on_cherry_picks(tmp_path: Path) -> None:
@@ -225,4 +166,33 @@ def test_miner_and_oracle_agree_on_cherry_picks(tmp_path: Path) -> None:
         (pick, "b.py", "f", 0, 22): Novelty.REPEATED,
     }
     result = compare(mine(builder), truth)
-    assert (result.differences, result.other_classes, result.n_both) == ([], [], 1)
+    assert result.confusion == {(Novelty.ADDED, Novelty.ADDED): 1, (Novelty.REPEATED, Novelty.REPEATED): 1}
+
+
+def test_code_of_the_window_that_comes_back_is_found_without_the_history_as_well(tmp_path: Path) -> None:
+    builder = RepoBuilder(tmp_path / "repo.git")
+    old, young = b"def old(n):\n    return n\n", b"def young(n):\n    return -n\n"
+    builder.commit({"a.py": old}, author_date=OLD)
+    brought = builder.commit({"b.py": young})
+    builder.commit({"a.py": old + b"x = 1\n"})
+    builder.commit({"a.py": b"x = 1\n", "b.py": b"x = 1\n"})
+    back = builder.commit({"a.py": old, "b.py": young})
+    key = {
+        name: (back, path, name, 0, len(text) - 1)
+        for name, path, text in (("old", "a.py", old), ("young", "b.py", young))
+    }
+    first = {(brought, "b.py", "young", 0, len(young) - 1): Novelty.ADDED}
+    restored = {key["young"]: Novelty.RESTORED}
+    assert extract(builder.git_dir, SINCE).novelty == first | restored | {key["old"]: Novelty.RESTORED}
+    without = extract(builder.git_dir, SINCE, search_history=False)
+    assert without.novelty == first | restored | {key["old"]: Novelty.ADDED}
+    assert compare(mine(builder, search_history=False), without).differences == []
+
+
+def test_a_date_that_git_cannot_read_is_outside_the_window(tmp_path: Path) -> None:
+    builder = RepoBuilder(tmp_path / "repo.git")
+    builder.commit({"a.py": b"def f(): return 1\n"})
+    commit_id = builder.commit({"b.py": b"def g(): return 1\n"}, author_date="rubbish")
+    truth = extract(builder.git_dir, SINCE)
+    assert [key[2] for key in truth.novelty] == ["f"]
+    assert commit_id not in truth.inside
