@@ -14,7 +14,7 @@ from publishing.duplicates import DuplicateFacts, duplicate_facts, largest_clust
 from publishing.inputs import ReleaseInputs
 from publishing.release import ReleaseResult, check_release_free, write_release
 from schemas.arrow import from_table, to_table
-from schemas.comparisons import DescribedCluster, ReferenceSet, TestbedDuplicates
+from schemas.comparisons import Cutoff, DescribedCluster, ReferenceSet, TestbedDuplicates
 from schemas.errors import PipelineError
 from schemas.records import Exclusion, RepositoryRecord, StageReport
 from warehouse.ledger import Unit
@@ -52,6 +52,12 @@ def release(
         tables=tables,
         exclusions=_exclusions(run, done, unusable),
         funnel=tuple(reports),
+        cutoffs={
+            row.repo: row.commit_id
+            for unit in done
+            if unit.stage == "cutoff"
+            for row in from_table(run.ledger.read(unit, "cutoffs"), Cutoff)
+        },
         duplicates=_duplicates(run, done, beds),
     )
     with run.progress.running("release", run.config.release.version):

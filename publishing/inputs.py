@@ -30,6 +30,9 @@ class ReleaseInputs:
     """Every row left out by any stage, in any order, with the schema of `Exclusion`."""
     funnel: tuple[StageReport, ...]
     """Reports of all stages and partitions, in the order of the stages."""
+    cutoffs: dict[str, str | None] = field(default_factory=dict)
+    """Commit of each repository whose tree new methods were compared with, null for one without; empty when none
+    were."""
     duplicates: DuplicateFacts = field(default_factory=DuplicateFacts)
     """Clusters of duplicates, what their removal means for each testbed, reference sets."""
     python_version: str = field(default_factory=platform.python_version)

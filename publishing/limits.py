@@ -76,8 +76,14 @@ def _old_code(manifest: Manifest) -> str:
     return (
         f"Similar to old code: a method that reaches {dedup['threshold']} with one in {where} at the cutoff {became}. "
         "Trees are compared, not histories: code that was removed before the cutoff, or stood on another branch, and "
-        "functions inside functions are not known."
+        f"functions inside functions are not known.{_young(manifest)}"
     )
+
+
+def _young(manifest: Manifest) -> str:
+    """Return how many repositories have no tree at the cutoff; empty when all have one."""
+    young = sum(commit is None for commit in manifest.cutoffs.values())
+    return f" Of {len(manifest.cutoffs):,} repositories {young:,} had no such tree." if young else ""
 
 
 def _outside(manifest: Manifest) -> str:

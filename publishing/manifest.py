@@ -54,6 +54,8 @@ class Manifest:
     """Resolved configuration without `release.overwrite`; absolute local paths are reduced to a name."""
     repositories: tuple[dict[str, str | int | tuple[str, ...] | None], ...]
     """Repositories with host, branch, head and other names, sorted by name."""
+    cutoffs: dict[str, str | None]
+    """Commit of each repository whose tree at the cutoff new methods were compared with, null for one without."""
     duplicates: DuplicateFacts
     """Clusters of duplicates, what their removal means for each testbed, reference sets with their hashes."""
     rows: dict[str, int]
@@ -85,6 +87,7 @@ def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[F
         seeds={"testbeds.seed": inputs.config.testbeds.seed},
         config=config,
         repositories=tuple(_public_record(record) for record in repositories),
+        cutoffs=dict(sorted(inputs.cutoffs.items())),
         duplicates=inputs.duplicates,
         rows=rows,
         files=tuple(sorted(files, key=lambda entry: entry.path)),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dedup.keep import Origin, describe_clusters
 from dedup.policies import Reference, exclude_matches, match_references, release_changes
@@ -139,3 +140,17 @@ def test_clusters_are_described(config: DedupConfig, keeper: str | None) -> None
         DescribedCluster("a", keeper, ("a", "b", "d"), 3, 2, True, 3, 0.7),
         DescribedCluster("c", "c" if keeper else None, ("c", "d"), 2, 1, False, 1, 0.7),
     ]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(families(), st.integers(0, 20))
+def test_adding_rows_never_takes_a_released_row_away(rows: list[DedupRow], n_first: int) -> None:
+    released = set(deduplicate(rows[:n_first], OLDEST).kept_ids)
+    texts = [ReferenceText("0.1.0", row.row_id, None, row.text) for row in rows if row.row_id in released]
+    earlier = Reference(ReferenceSet("0.1.0", Role.RELEASE, ("f",), ("0",), len(texts), 0, len(texts)), texts)
+    gone = {item.row_id for item in exclude_matches(match_references(rows, [earlier], REFERENCE))}
+    kept_ids = set(deduplicate([row for row in rows if row.row_id not in gone], REFERENCE).kept_ids)
+    assert released <= kept_ids
+    assert release_changes(earlier, [], kept_ids, {}, Keep.REFERENCE) == []
+    kept = [row for row in rows if row.row_id in kept_ids]
+    assert not [1 for one in kept for other in kept if one is not other and is_duplicate(one, other)]

@@ -107,6 +107,11 @@ def test_what_became_of_code_similar_to_old_is_said(tmp_path: Path) -> None:
     ) in text(OldCode.OFF, only)
 
 
+def test_repositories_without_a_tree_at_the_cutoff_are_counted(tmp_path: Path) -> None:
+    text = limits_of(tmp_path, points(), cutoffs={"o/n": None, "example/shapes": "c" * 40})
+    assert "and functions inside functions are not known. Of 2 repositories 1 had no such tree.\n" in text
+
+
 def test_thresholds_are_those_of_the_configuration(tmp_path: Path) -> None:
     config = make_inputs().config
     text = limits_of(tmp_path, points(), config=replace(config, dedup=replace(config.dedup, threshold=0.85)))

@@ -58,6 +58,7 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
                 "aliases": ["o/earlier"],
             },
         ],
+        "cutoffs": {},
         "duplicates": {
             "n_clusters": 0,
             "n_members": 0,
