@@ -17,26 +17,19 @@ def has_news(pairs: Pairs, sizes: Ints, clusters: tuple[Ints, Bools], best: Best
     similarity and smallest partner so far.
     """
     news = np.empty(len(pairs.left), np.bool_)
-    _mark(
-        pairs.left,
-        pairs.right,
-        pairs.common / (sizes[pairs.left] + sizes[pairs.right] - pairs.common),
-        clusters,
-        best,
-        news,
-    )
+    _mark((pairs.left, pairs.right, pairs.common), sizes, clusters, best, news)
     return news
 
 
 @compiled
-def _mark(
-    left: Ints, right: Ints, similarity: npt.NDArray[np.float64], clusters: tuple[Ints, Bools], best: Best, news: Bools
-) -> None:
+def _mark(pairs: tuple[Ints, Ints, Ints], sizes: Ints, clusters: tuple[Ints, Bools], best: Best, news: Bools) -> None:
+    left, right, common = pairs
     label, large = clusters
-    highest, partner = best
+    similarity, partner = best
     for number in range(len(left)):
-        a, b, value = left[number], right[number], similarity[number]
+        a, b, shared = left[number], right[number], common[number]
+        value = shared / (sizes[a] + sizes[b] - shared)
         settled = large[a] and label[a] == label[b]
-        better_a = value > highest[a] or (value == highest[a] and b < partner[a])
-        better_b = value > highest[b] or (value == highest[b] and a < partner[b])
+        better_a = value > similarity[a] or (value == similarity[a] and b < partner[a])
+        better_b = value > similarity[b] or (value == similarity[b] and a < partner[b])
         news[number] = not settled or better_a or better_b
