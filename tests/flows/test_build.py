@@ -195,6 +195,7 @@ def test_stage_commands_stop_at_their_stage(world: tuple[Path, Path, object], tm
         "files",
         "methods",
         "index",
+        "history",
     ]
     assert outcome.summary["release"] is None
     assert not list((tmp_path / "data/releases").iterdir())
