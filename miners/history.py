@@ -1,15 +1,16 @@
-"""The history outside the window: which definitions its commits brought, to tell code that comes back from new code.
+"""The history outside the window: which definitions stood there, to tell code that comes back from new code.
 
-Old blobs are too many to parse: git shows the lines that each old commit added, and those that begin a definition
-are remembered by digest. A method of the window whose first `def` line stood in the history is then compared, token by
-token, with the definitions of the blobs that brought such a line.
+Old blobs are too many to parse: git shows the lines that each old commit added or removed, and those that begin a
+definition are remembered by digest. A method of the window whose first `def` line stood in the history is then
+compared, token by token, with the definitions of the blobs that brought such a line, which hold the first version, and
+of those that had it before it was removed, which hold the last one. A commit of the window may have removed it too.
 """
 
 import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -20,10 +21,12 @@ from schemas.records import Exclusion
 
 STAGE = "history"
 _DEFINITION = re.compile(rb"[ \t\f]*(?:async[ \t]+)?def[ \t\\]")
-# A commit's id, a file's blobs, or an added line that begins a definition: all other lines of the output are skipped.
+# A commit's id and its parent's, a file's blobs, or a changed line that begins a definition: all other lines of the
+# output are skipped.
 _LINE = re.compile(
-    rb"^(?:(?P<commit>[0-9a-f]{40,64})$|index [0-9a-f]{40,64}\.\.(?P<blob>[0-9a-f]{40,64})"
-    rb"|\+(?P<definition>[ \t\f]*(?:async[ \t]+)?def[ \t\\][^\n]*))",
+    rb"^(?:(?P<commit>[0-9a-f]{40,64}) (?P<parent>[0-9a-f]{40,64})?"
+    rb"|index (?P<old>[0-9a-f]{40,64})\.\.(?P<blob>[0-9a-f]{40,64})"
+    rb"|(?P<sign>[+-])(?P<definition>[ \t\f]*(?:async[ \t]+)?def[ \t\\][^\n]*))",
     re.MULTILINE,
 )
 _CHUNK = 1 << 20
@@ -35,10 +38,10 @@ _MAX_UNREADABLE = 50
 
 @dataclass(slots=True)
 class History:
-    """What the old commits of a repository brought."""
+    """What the old commits of a repository brought and removed."""
 
     files: list[HistoricFile] = field(default_factory=list)
-    """Blobs that brought definitions."""
+    """Blobs that brought definitions or had them before they were removed."""
     excluded: list[Exclusion] = field(default_factory=list)
     """Commits that git cannot show."""
     n_commits: int = 0
@@ -57,8 +60,20 @@ def header_of(code: str) -> str | None:
     return None if found is None else header_digest(found)
 
 
-def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int) -> History:
-    """Return what each commit brought; merges bring nothing here, and files above the limit are not looked into.
+def merged(files: Iterable[HistoricFile]) -> list[HistoricFile]:
+    """Return one row for each commit and blob, sorted by both, with all their headers."""
+    headers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for file in files:
+        headers[file.repo, file.commit_id, file.blob_id].update(file.headers)
+    return [HistoricFile(*place, tuple(sorted(headers[place]))) for place in sorted(headers)]
+
+
+def read_history(
+    git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int, signs: bytes = b"+-"
+) -> History:
+    """Return what each commit brought (sign `+`), and what it removed (`-`) as rows of its parent, which still had it.
+
+    Merges bring and remove nothing here, and files above the limit are not looked into.
 
     A commit that git cannot show is an exclusion (`commit_unreadable`); after 50 of them the rest of the commits is
     given up with one more (`history_incomplete`).
@@ -67,7 +82,7 @@ def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_b
     pending = [list(commit_ids[start : start + _BATCH]) for start in range(0, len(commit_ids), _BATCH)][::-1]
     while pending:
         batch = pending.pop()
-        rows = _read(git_dir, batch, max_file_bytes)
+        rows = _read(git_dir, batch, max_file_bytes, signs)
         if rows is not None:
             history.n_commits += len(batch)
             history.files.extend(HistoricFile(repo, commit, blob, headers) for commit, blob, headers in rows)
@@ -86,7 +101,7 @@ def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_b
 
 
 def _read(
-    git_dir: Path, commit_ids: Sequence[str], max_file_bytes: int
+    git_dir: Path, commit_ids: Sequence[str], max_file_bytes: int, signs: bytes
 ) -> list[tuple[str, str, tuple[str, ...]]] | None:
     """Return (commit, blob, header digests) of the commits of one git process; None when git gives up."""
     with tempfile.TemporaryFile() as ids:
@@ -94,11 +109,11 @@ def _read(
         ids.seek(0)
         process = start_git(
             git_dir, "-c", f"core.bigFileThreshold={max_file_bytes}", "diff-tree", "--stdin", "--root", "-r", "-p",
-            "--unified=0", "--no-renames", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
-            "--diff-algorithm=myers", "--", "*.py", stdin=ids, stderr=subprocess.DEVNULL,
+            "--format=%H %P", "--unified=0", "--no-renames", "--full-index", "--no-color", "--no-ext-diff",
+            "--no-textconv", "--diff-algorithm=myers", "--", "*.py", stdin=ids, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         with process:
-            rows = _parse(_chunks(process))
+            rows = _parse(_chunks(process), signs)
         return rows if process.returncode == 0 else None
 
 
@@ -111,16 +126,17 @@ def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
     yield rest
 
 
-def _parse(chunks: Iterator[bytes]) -> list[tuple[str, str, tuple[str, ...]]]:
-    commit = blob = ""
+def _parse(chunks: Iterator[bytes], signs: bytes) -> list[tuple[str, str, tuple[str, ...]]]:
+    commit = parent = old = blob = ""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for chunk in chunks:
         for match in _LINE.finditer(chunk):
-            kind, text = match.lastgroup, match.group(match.lastgroup or 0)
-            if kind == "definition":
-                found[commit, blob].append(header_digest(text))
-            elif kind == "blob":
-                blob = text.decode()
+            if match["definition"]:
+                if match["sign"] in signs:
+                    place = (commit, blob) if match["sign"] == b"+" else (parent, old)
+                    found[place].append(header_digest(match["definition"]))
+            elif match["blob"]:
+                old, blob = match["old"].decode(), match["blob"].decode()
             else:
-                commit = text.decode()
+                commit, parent = match["commit"].decode(), (match["parent"] or b"").decode()
     return [(commit, blob, tuple(dict.fromkeys(headers))) for (commit, blob), headers in found.items()]

@@ -11,6 +11,7 @@ from typing import TypeVar
 from miners.caches import list_python
 from miners.clone import Clone
 from miners.git_process import ObjectReader
+from miners.history import merged
 from miners.origins import resolve_origins
 from miners.plan import FormerRun, MiningPlan, future_commits, plan_mining
 from miners.restored import restore_from_history
@@ -39,7 +40,8 @@ class MinedRepository:
     methods: list[Method]
     """Methods that a commit brought or changed, by commit, path and start byte."""
     history: list[HistoricFile]
-    """Blobs with which commits outside the window brought definitions, by commit and blob."""
+    """Blobs with which commits outside the window brought definitions or that had them before any commit removed them,
+    by commit and blob."""
     indexed: list[IndexedFile]
     """Python files of parent trees outside the window, one row for each blob, by commit and path."""
     excluded: list[Exclusion]
@@ -93,8 +95,7 @@ def finish_mining(
     methods.sort(key=lambda row: (order[row.commit_id], row.path, row.start_byte, row.row_id))
     files = _joined([base.files if base else [], *(part.files for part in taken)])
     files.sort(key=lambda row: (order[row.commit_id], row.path))
-    history = _joined([base.history if base else [], *(part.history.files for part in taken)])
-    history.sort(key=lambda row: (row.commit_id, row.blob_id))
+    history = merged(_joined([base.history if base else [], *(part.history.files for part in taken)]))
     indexed = _first_places([base.indexed if base else [], *(part.indexed.values() for part in taken)])
     excluded = _exclusions(clone, plan, taken, base) + _index_exclusions(indexed)
     excluded.sort(key=lambda item: (_STAGES.index(item.stage), item.row_id, item.reason, item.detail))

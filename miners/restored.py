@@ -25,7 +25,7 @@ def restore_from_history(
     methods: Sequence[Method], files: Sequence[HistoricFile], headers: Sequence[CommitHeader], reader: ObjectReader,
     max_file_bytes: int,
 ) -> list[Method]:  # fmt: skip
-    """Return the methods, in the given order, with those `restored` whose tokens an old commit had brought.
+    """Return the methods, in the given order, with those `restored` whose tokens an old commit brought or had.
 
     Only commits that the method's own descends from count. The oldest by committer date, then id, is named.
     A definition is found when its first line stands in the history as it is, white space apart.
@@ -79,18 +79,18 @@ class _Search:
                 alike = span.keys.nameless == key and span.fun_name.rpartition(".")[2] == name
                 if alike and self._store.hashes(file.blob_id, span).exact == tokens:
                     path = self._path(file)
+                    if path is None:
+                        break
                     like = similarity(code, self._store.text(file.blob_id, span))
                     return Earlier(Novelty.RESTORED, path, span.fun_name, like, file.commit_id)
         return None
 
-    def _path(self, file: HistoricFile) -> str:
-        """Return under which path, the smallest of several, a commit brought a blob."""
-        output = run_git(
-            self._git_dir, "diff-tree", "--root", "-r", "-z", "--raw", "--no-abbrev", "--no-commit-id", "--no-renames",
-            file.commit_id, "--", "*.py",
-        )  # fmt: skip
-        pieces = output.split(b"\0")[:-1]
-        paths = [
-            path for record, path in zip(pieces[::2], pieces[1::2], strict=True) if file.blob_id.encode() in record
-        ]
-        return display_path(min(paths))
+    def _path(self, file: HistoricFile) -> str | None:
+        """Return under which path, the smallest of several, a commit has a blob; None when git cannot list its tree."""
+        try:
+            output = run_git(self._git_dir, "ls-tree", "-r", "-z", "--full-tree", file.commit_id)
+        except DataError:
+            return None
+        records = [entry.partition(b"\t") for entry in output.split(b"\0")[:-1]]
+        blob_id = file.blob_id.encode()
+        return display_path(min(path for meta, _, path in records if path.endswith(b".py") and blob_id in meta))

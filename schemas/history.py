@@ -7,16 +7,17 @@ from schemas.records import Novelty
 
 @dataclass(frozen=True, slots=True)
 class HistoricFile:
-    """A blob with which a commit outside the window brought definitions (table `historic_files`)."""
+    """A blob with which a commit outside the window brought definitions, or from which the next one removed them (table
+    `historic_files`)."""
 
     repo: str
     """owner/name."""
     commit_id: str
-    """The commit."""
+    """The commit that brought the definitions, or the last one that had them."""
     blob_id: str
     """The blob."""
     headers: tuple[str, ...]
-    """Digests of the added lines that begin a definition, 8 hex digits each, in the order of the lines."""
+    """Digests of the added or removed lines that begin a definition, 8 hex digits each, sorted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,8 +205,8 @@ class Method:
     earlier_fun_name: str | None
     """Evidence: qualified name of the earlier definition, null without one."""
     earlier_commit_id: str | None
-    """Evidence: a commit in whose tree it stands: the parent compared with, or the commit that brought it (`restored`,
-    `repeated`); null without one."""
+    """Evidence: a commit in whose tree it stands: the parent compared with, or the commit that brought it or
+    still had it (`restored`, `repeated`); null without one."""
     similarity: float | None
     """Evidence: Jaccard similarity of both texts' sets of words and single other characters; null without one."""
     token_key: str

@@ -89,6 +89,35 @@ class TestRestored:
         back = builder.commit({"new.py": AREA})
         assert rows(mine_at(builder)) == [(back, "new.py", "area", "restored", f"{old}:z.py:area")]
 
+    def test_the_last_version_from_before_the_window_which_a_commit_of_the_window_removed(
+        self, builder: RepoBuilder
+    ) -> None:
+        builder.commit({"a.py": AREA}, author_date=OLD)
+        last = builder.commit({"a.py": AREA.replace(b"*", b"+") + ROUND}, author_date=OLD)
+        gone = builder.commit({"a.py": ROUND})
+        back = builder.commit({"b.py": AREA.replace(b"*", b"+")})
+        mined = mine_at(builder)
+        assert rows(mined) == [(back, "b.py", "area", "restored", f"{last}:a.py:area")]
+        assert gone not in {row.commit_id for row in mined.history}
+        assert {report.stage: (report.rows_in, report.rows_out) for report in mined.reports}["history"] == (2, 2)
+
+    def test_the_last_version_removed_before_the_window(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA}, author_date=OLD)
+        last = builder.commit({"a.py": AREA.replace(b"*", b"+")}, author_date=OLD)
+        builder.commit({"a.py": None}, author_date=OLD)
+        back = builder.commit({"b.py": AREA.replace(b"*", b"+")})
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{last}:a.py:area")]
+
+    def test_what_another_branch_removed_is_an_origin_when_an_ancestor_had_it(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA}, author_date=OLD)
+        last = builder.commit({"a.py": AREA.replace(b"*", b"+")}, author_date=OLD)
+        side = builder.commit({"a.py": b"x = 1\n"}, parents=[last], branch="side")
+        other = builder.commit({"a.py": b"y = 1\n"}, parents=[last])
+        back = builder.commit({"b.py": AREA.replace(b"*", b"+")})
+        builder.commit({"a.py": b"z = 1\n"}, "Merge", parents=[back, side])
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{last}:a.py:area")]
+        assert other != side
+
     def test_the_history_is_not_searched_when_the_configuration_says_so(self, builder: RepoBuilder) -> None:
         builder.commit({"a.py": AREA}, author_date=OLD)
         builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)

@@ -131,11 +131,11 @@ class Checker:
         blob = self._objects.find(commits[earlier].tree, path)
         if blob is None:
             return "no such file there"
-        if any(self._objects.find(commits[parent].tree, path) == blob for parent in commits[earlier].parents):
-            return "the commit does not change the file"
         is_ancestor = bool(self._lineage.ancestors_among(row.commit_id, [earlier]))
         if row.novelty is Novelty.RESTORED:
             return None if is_ancestor else "no ancestor"
+        if any(self._objects.find(commits[parent].tree, path) == blob for parent in commits[earlier].parents):
+            return "the commit does not change the file"
         if is_ancestor or self._lineage.ancestors_among(earlier, [row.commit_id]):
             return "the same line of history"
         order = [(commits[commit_id].dates[-1], commit_id) for commit_id in (earlier, row.commit_id)]
