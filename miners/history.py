@@ -21,13 +21,12 @@ from schemas.records import Exclusion
 
 STAGE = "history"
 _DEFINITION = re.compile(rb"[ \t\f]*(?:async[ \t]+)?def[ \t\\]")
-# A commit's id and its parent's, a file's blobs, or a changed line that begins a definition: all other lines of the
-# output are skipped.
+# A changed line that begins a definition, a file's blobs, or a commit's id and its parent's: all other lines of the
+# output are skipped. The line feed before them is what the engine looks for.
 _LINE = re.compile(
-    rb"^(?:(?P<commit>[0-9a-f]{40,64}) (?P<parent>[0-9a-f]{40,64})?"
+    rb"\n(?:(?P<sign>[+-])(?P<definition>[ \t\f]*(?:async[ \t]+)?def[ \t\\][^\n]*)"
     rb"|index (?P<old>[0-9a-f]{40,64})\.\.(?P<blob>[0-9a-f]{40,64})"
-    rb"|(?P<sign>[+-])(?P<definition>[ \t\f]*(?:async[ \t]+)?def[ \t\\][^\n]*))",
-    re.MULTILINE,
+    rb"|(?P<commit>[0-9a-f]{40,64}) (?P<parent>[0-9a-f]{40,64})?)"
 )
 _CHUNK = 1 << 20
 _DIGEST_BYTES = 4  # a false match of two lines costs one more comparison and no more
@@ -118,11 +117,12 @@ def _read(
 
 
 def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Yield a process's output in pieces that end with a line."""
-    rest = b""
+    """Yield a process's output in pieces of whole lines, each behind a line feed."""
+    rest = b"\n"
     while process.stdout is not None and (chunk := process.stdout.read(_CHUNK)):
-        whole, end, rest = (rest + chunk).rpartition(b"\n")
+        whole, end, last = (rest + chunk).rpartition(b"\n")
         yield whole + end
+        rest = b"\n" + last
     yield rest
 
 
