@@ -24,7 +24,7 @@ def digests(*lines: str) -> tuple[str, ...]:
     return tuple(header_digest(line.encode()) for line in lines)
 
 
-def test_every_line_that_begins_a_definition_and_was_added(builder: RepoBuilder) -> None:
+def test_every_line_that_begins_a_definition_and_was_added_or_is_removed_next(builder: RepoBuilder) -> None:
     first = builder.commit({"a.py": AREA, "b.txt": AREA})
     second = builder.commit({"a.py": AREA + ASYNC + b"# def not(): one\nx = 'def no(): pass'\n", "c.py": b"x = 1\n"})
     third = builder.commit({"a.py": ASYNC})
@@ -35,7 +35,7 @@ def test_every_line_that_begins_a_definition_and_was_added(builder: RepoBuilder)
             "o/r",
             second,
             builder.blob_of(second, "a.py"),
-            digests("async def fetch(self):", "def inner(): pass"),
+            digests("async def fetch(self):", "def inner(): pass", "def area(width, height):"),
         ),
     ]
     assert (history.n_commits, history.excluded) == (3, [])
