@@ -58,7 +58,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
             done += beds
     reports = (sources, *_in_order(done))
-    rebuild_catalogue(run.workspace, done)
+    rebuild_catalogue(run.workspace, [*done, *steps.find_vanished(run, mined)])
     made = None
     if until == "release":
         made = release(run, done, beds, unusable, reports)

@@ -137,6 +137,12 @@ def _take_ranges(run: Run, job: work.Job, clone: Clone, plan: MiningPlan) -> lis
         return list(threads.map(lambda part: run.pool.run(work.mine_range, job, clone, plan.selected, part), ranges))
 
 
+def find_vanished(run: Run, mined: Sequence[Unit]) -> list[Unit]:
+    """Return what was marked when histories of the mined repositories were rewritten."""
+    found = (run.ledger.former("vanished", unit.partition) for unit in mined)
+    return [unit for unit in found if unit is not None]
+
+
 def _mark_vanished(run: Run, job: work.Job, former: Unit, unit: Unit) -> None:
     """Record which methods a rewritten history has lost, before the unit that held them is replaced."""
     marked = run.ledger.former("vanished", job.partition)

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from schemas import comparisons, records, tasks
+from schemas import comparisons, history, records, tasks
 from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
 from warehouse.ledger import Ledger, Unit
@@ -23,6 +23,9 @@ TABLES: dict[str, type] = {
     "commits": records.CommitRecord,
     "changed_files": records.ChangedFile,
     "methods": records.Method,
+    "historic_files": history.HistoricFile,
+    "indexed_files": history.IndexedFile,
+    "vanished_methods": history.VanishedMethod,
     "data_points": records.DataPoint,
     "cutoffs": comparisons.Cutoff,
     "old_methods": comparisons.OldMethod,

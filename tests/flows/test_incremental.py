@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,7 +13,7 @@ from flows.sources import plan_sources
 from flows.steps import mine_commits, open_source
 from miners.clone import Clone
 from tests.builders import RepoBuilder
-from tests.flows.support import AFTER, BEFORE, source_text, write_config
+from tests.flows.support import AFTER, BEFORE, postquem, source_text, write_config
 from warehouse.ledger import Unit
 
 TABLES = ("commits", "changed_files", "methods", "historic_files", "indexed_files", "exclusions")
@@ -80,6 +81,25 @@ def test_a_rewritten_branch_marks_what_vanished_and_keeps_the_marks(builder: Rep
         "find_kept", "kept_total", "find_other", "other_total",
     }  # fmt: skip
     assert last in {row["commit_id"] for row in tables["vanished_methods"]}
+
+
+def test_the_catalogue_shows_what_vanished(builder: RepoBuilder, tmp_path: Path) -> None:
+    config = write_config(tmp_path, [str(builder.path)])
+    command = ("mine", "--config", config, "--workspace", tmp_path / "data")
+    first = builder.tips["main"]
+    gone = builder.commit({"gone.py": source_text("gone")}, "Gone", AFTER)
+    assert postquem(*command).code == 0
+    builder.commit({"kept.py": source_text("kept")}, "Kept", AFTER, parents=[first])
+    outcome = postquem(*command)
+    assert outcome.code == 0
+    assert "its history was rewritten, so it was mined anew; 2 methods that are gone" in " ".join(
+        outcome.stderr.split()
+    )
+    with duckdb.connect(str(tmp_path / "data" / "postquem.duckdb"), read_only=True) as catalogue:
+        rows = catalogue.sql("select fun_name, last_head from vanished_methods order by all").fetchall()
+        names = [row[0] for row in catalogue.sql("select fun_name from methods order by all").fetchall()]
+    assert rows == [("find_gone", gone), ("gone_total", gone)]
+    assert names == ["cost_total", "find_cost", "find_kept", "kept_total"]
 
 
 def test_two_workers_share_one_repository(tmp_path: Path) -> None:
