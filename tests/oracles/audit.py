@@ -12,7 +12,7 @@ from miners.clone import Clone
 from miners.mine import mine_repository
 from schemas.config import MiningConfig, WindowConfig
 from schemas.records import Novelty, RepositoryRecord
-from tests.oracles.ast_oracle import extract
+from tests.oracles.ast_oracle import Truth, extract
 from tests.oracles.comparison import CLASSES, Comparison, compare
 from tests.oracles.evidence import Checked, check_evidence
 from tests.oracles.plain_git import git
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(f"{len(truth.inside)} commits of {len(truth.commits)} in the window, head {head[:10]}, {used()}")
     name = git_dir.name.removesuffix(".git") or git_dir.parent.name
-    print(table_row(name, options, len(truth.commits), len(truth.inside), result, checked))
+    print(table_row(f"{name} {head[:10]}", options, truth, result, checked))
     added = result.agreement(Novelty.ADDED)
     return 0 if min(added.precision, added.recall) >= BAR and not checked.problems else 1
 
@@ -77,17 +77,15 @@ def used() -> str:
     return f"{sum(times[:4]):.0f} CPU seconds, {peak // 1024} MiB"
 
 
-def table_row(
-    name: str, options: argparse.Namespace, n_commits: int, n_inside: int, result: Comparison, checked: Checked
-) -> str:
+def table_row(name: str, options: argparse.Namespace, truth: Truth, result: Comparison, checked: Checked) -> str:
     """Return the line of the table in `docs/audit.md`."""
     added = result.agreement(Novelty.ADDED)
     others = [result.agreement(novelty) for novelty in CLASSES if novelty is not Novelty.ADDED]
     cells = [
         name,
-        f"{n_commits:,}",
+        f"{len(truth.commits):,}",
         f"{options.since:%Y-%m-%d}",
-        f"{n_inside:,}",
+        f"{len(truth.inside):,}",
         "yes" if options.history else "no",
         f"{result.n_judged:,}",
         f"{result.n_unjudged:,}",

@@ -28,16 +28,16 @@ def test_agreement_returns_0_and_prints_the_line_for_the_docs(
     assert lines[0].split()[0] == "class"
     assert "3 methods judged, 0 marked, 0 unjudged" in lines
     assert "evidence checked: added 2, restored 1; 0 unjudged; wrong: 0" in lines
-    assert lines[-1] == (
-        "| some | 3 | 2024-01-01 | 1 | yes | 3 | 0 | 2 | 1.00000 | 1.00000 | 1 of 1 | 3 | 0 |"
-    )  # fmt: skip
+    head = builder.tips["main"][:10]
+    assert lines[-1] == f"| some {head} | 3 | 2024-01-01 | 1 | yes | 3 | 0 | 2 | 1.00000 | 1.00000 | 1 of 1 | 3 | 0 |"
 
 
 def test_without_history_both_sides_take_what_comes_back_for_new(
     builder: RepoBuilder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert audit.main([str(builder.git_dir), "--no-history"]) == 0
-    row = "| some | 3 | 2024-01-01 | 1 | no | 3 | 0 | 3 | 1.00000 | 1.00000 | 0 of 0 | 3 | 0 |"
+    head = builder.tips["main"][:10]
+    row = f"| some {head} | 3 | 2024-01-01 | 1 | no | 3 | 0 | 3 | 1.00000 | 1.00000 | 0 of 0 | 3 | 0 |"
     assert capsys.readouterr().out.splitlines()[-1] == row
 
 
