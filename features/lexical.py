@@ -13,21 +13,32 @@ from typing import NamedTuple
 # lizard 1.24, PythonReader._control_flow_keywords | _logical_operators.
 CONDITIONS = frozenset((b"if", b"elif", b"for", b"while", b"except", b"finally", b"and", b"or"))
 
-# Possessive throughout: no text makes it go back.
+# Possessive throughout: no text makes it go back. Where a string does not end it fails, and is tried again at the next
+# quote: see `cut`.
 _LITERAL = re.compile(
     rb'("(?:""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""|[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")'
     rb"|'(?:''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')"
     rb"|#[^\n]*+)",
     re.DOTALL,
 )
+# Openings of strings and comments; after an opening, all that can belong to the string but its end.
+_OPENING = re.compile(rb"#|\"(?:\"\")?|'(?:'')?")
+_UNTIL_END = {
+    b'"': re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+', re.DOTALL),
+    b"'": re.compile(rb"[^'\\\n]*+(?:\\.[^'\\\n]*+)*+", re.DOTALL),
+    b'"""': re.compile(rb'[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+', re.DOTALL),
+    b"'''": re.compile(rb"[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+", re.DOTALL),
+    b"#": re.compile(rb"[^\n]*+"),
+}
+_MANY_ESCAPED_QUOTES = 50  # bounds the number of times that `_LITERAL` reads a byte
 # Each begins with a literal character, so that `re` skips to it.
 _OPERATOR = re.compile(
     rb":=|::|\*\*|<<=|<=|>>=|>=|==|!=|->|\+\+|\+=|--|-=|\^=|&=|\|=|//=?|\.\.\.",
 )
-_WORD_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
+WORD_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 _WHITE = b" \t\r\f\v"
-_WORDS_ONLY = bytes(byte if byte in _WORD_BYTES else ord(" ") for byte in range(256))
-_COMMENT = ord("#")
+_WORDS_ONLY = bytes(byte if byte in WORD_BYTES else ord(" ") for byte in range(256))
+_QUOTES = b"\"'"
 _STRING = b'"'  # stands for a string: a character of its own, part of no operator
 
 
@@ -42,23 +53,91 @@ class Tally(NamedTuple):
     """Tokens that are one of CONDITIONS."""
 
 
+class Words(NamedTuple):
+    """A text's words beside what it holds."""
+
+    tally: Tally
+    """What the text holds."""
+    words: list[bytes]
+    """Names, keywords and parts of numbers outside strings and comments, string prefixes among them."""
+    text: bytes
+    """The text with `"` for each string and a space for each comment."""
+
+
 def tally(text: bytes) -> Tally:
     """Return the counts of a text whose line ends are LF or CRLF."""
-    pieces = _LITERAL.split(text)  # code and literals by turns
-    n_inner_lines = 0
+    return read(text).tally
+
+
+def cut(text: bytes) -> list[bytes]:
+    """Return code and literals (strings, comments) by turns; code is first and last.
+
+    A quote that opens no string is code. Reading on from it to see that costs the rest of its line, or of the text
+    when there are three; of such quotes only those behind a backslash can lie in what another has read.
+    """
+    if text.count(b'\\"') + text.count(b"\\'") > _MANY_ESCAPED_QUOTES:
+        return _cut_in_one_go(text)
+    return _LITERAL.split(text)
+
+
+def _cut_in_one_go(text: bytes) -> list[bytes]:
+    """Return what `cut` returns; of what was read in vain no byte is read again.
+
+    From a quote that opens no string, all further quotes of its kind up to where reading stopped were read as escaped.
+    Reading on from one of them would meet the same escapes, so it opens no string either.
+    """
+    pieces = []
+    done = position = 0
+    read = dict.fromkeys(_UNTIL_END, 0)  # no string of that kind opens before this offset
+    while (found := _OPENING.search(text, position)) is not None:
+        opening, start = found[0], found.start()
+        end = _literal_end(text, start, opening, read)
+        if end is None and len(opening) > 1:
+            end = start + 2  # an empty string and a quote
+        if end is None:
+            position = start + 1
+        else:
+            pieces += [text[done:start], text[start:end]]
+            done = position = end
+    return [*pieces, text[done:]]
+
+
+def _literal_end(text: bytes, start: int, opening: bytes, read: dict[bytes, int]) -> int | None:
+    """Return where the literal ends that `opening` begins at `start`, None when it begins none."""
+    if start < read[opening]:
+        return None
+    body = _UNTIL_END[opening].match(text, start + len(opening))
+    end = start if body is None else body.end()
+    if opening == b"#":
+        return end
+    if text.startswith(opening, end):
+        return end + len(opening)
+    read[opening] = end
+    return None
+
+
+def split_words(text: bytes) -> list[bytes]:
+    """Return the words of a text without strings and comments."""
+    return text.translate(_WORDS_ONLY).split()
+
+
+def read(text: bytes) -> Words:
+    """Return the counts and words of a text whose line ends are LF or CRLF."""
+    pieces, n_inner_lines = cut(text), 0
     if len(pieces) > 1:
         literals = pieces[1::2]
         n_inner_lines = b"".join(literals).count(b"\n")
-        pieces[1::2] = [b" " if literal[0] == _COMMENT else _STRING for literal in literals]
+        pieces[1::2] = [_STRING if literal[0] in _QUOTES else b" " for literal in literals]
         text = b"".join(pieces)
-    words = text.translate(_WORDS_ONLY).split()
+    words = split_words(text)
     operators = _OPERATOR.findall(text)
-    n_characters = len(text.translate(None, _WORD_BYTES + _WHITE + b"\n"))
+    n_characters = len(text.translate(None, WORD_BYTES + _WHITE + b"\n"))
     n_tokens = len(words) + n_characters - len(b"".join(operators)) + len(operators)
     n_conditions = len(list(filter(CONDITIONS.__contains__, words)))
+    lines = text
     if b"\\" in text:
-        text = text.replace(b"\\\r\n", b"\\\n")
-        n_inner_lines += text.count(b"\\\n")
-        text = text.replace(b"\\\n", b"\\")
-    n_lines = len(list(filter(None, text.translate(None, _WHITE).split(b"\n"))))
-    return Tally(n_tokens, n_lines + n_inner_lines, n_conditions)
+        lines = text.replace(b"\\\r\n", b"\\\n")
+        n_inner_lines += lines.count(b"\\\n")
+        lines = lines.replace(b"\\\n", b"\\")
+    n_lines = len(list(filter(None, lines.translate(None, _WHITE).split(b"\n"))))
+    return Words(Tally(n_tokens, n_lines + n_inner_lines, n_conditions), words, text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.features import BATCH_FILES, CONTESTANTS, methods_of, read_batches, report, seconds_of
+from bench.features import BATCH_FILES, CONTESTANTS, RADON_RAW, Batch, methods_of, read_batches, report, seconds_of
 
 
 def test_methods_are_cut_as_the_miner_cuts_them() -> None:
@@ -35,3 +35,11 @@ def test_the_table_gives_multiples_of_the_bare_parse() -> None:
         ["bare", "parse", "0.500", "500.0", "1.00"],
         ["ours", "1.000", "1000.0", "2.00"],
     ]
+
+
+def test_line_counts_of_some_files_are_scaled_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr("bench.features.time.process_time", lambda: float(next(clock)))
+    monkeypatch.setitem(CONTESTANTS, RADON_RAW, lambda _: None)
+    batch = Batch(["x" * 10, "x" * 30], [], [], [], [])
+    assert seconds_of([batch, batch], [RADON_RAW], rounds=3) == {RADON_RAW: 8.0}

@@ -1,9 +1,12 @@
 """Tokens, lines and conditions counted without a token list, against a list of tokens."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from features import lexical
 from features.lexical import Tally, tally
 from tests.features.golden import GOLDEN
 from tests.features.plain_tally import plain_tally
@@ -70,3 +73,44 @@ def test_counts_of_damaged_code_equal_those_of_its_token_list(code: bytes, place
 def test_long_runs_are_counted_without_going_back(text: bytes) -> None:
     # Minutes otherwise.
     assert tally(text).n_lines == (1 if text.strip() else 0)
+
+
+@given(st.lists(st.one_of(PIECES, st.sampled_from(['\\"', "\\'", '\\"""', "\\'" + "''"])), max_size=60).map("".join))
+def test_counts_of_text_full_of_escaped_quotes_equal_those_of_its_token_list(text: str) -> None:
+    # So many that strings are cut in one go.
+    long = text.encode() + b"\n# " + b"\\'" * 60
+    assert tally(long) == plain_tally(long)
+
+
+class _Counting:
+    """A pattern that sums up how many bytes it matched."""
+
+    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        """Wrap a pattern."""
+        self.pattern = pattern
+        self.n_bytes = 0
+
+    def match(self, text: bytes, start: int) -> re.Match[bytes] | None:
+        """Match as the pattern does."""
+        found = self.pattern.match(text, start)
+        self.n_bytes += 0 if found is None else found.end() - found.start()
+        return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'"\\' * 20_000,
+        b'"\\' + b"'\\" * 20_000,
+        b"\"\\'\\" * 10_000,
+        b'"""' + b'\\""" x' * 5_000,
+        b"'" * 3 + b'\\"' + b"\\''' y\\\"" * 5_000,
+    ],
+)
+def test_no_byte_is_read_again_for_each_quote_of_a_broken_string(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = {opening: _Counting(pattern) for opening, pattern in lexical._UNTIL_END.items()}
+    monkeypatch.setattr(lexical, "_UNTIL_END", counting)
+    pieces = lexical.cut(text)
+    assert b"".join(pieces) == text
+    read = sum(pattern.n_bytes for pattern in counting.values())
+    assert 0 < read <= len(counting) * len(text)  # at most once for each kind of opening
