@@ -31,8 +31,6 @@ _LINE = re.compile(
 _CHUNK = 1 << 20
 _DIGEST_BYTES = 4  # a false match of two lines costs one more comparison and no more
 _BATCH = 2_000  # commits of one git process; a commit that ends git costs its batch again
-# A repository in which so many commits cannot be shown lacks its old blobs, as a partial clone does.
-_MAX_UNREADABLE = 50
 
 
 @dataclass(slots=True)
@@ -72,10 +70,8 @@ def read_history(
 ) -> History:
     """Return what each commit brought (sign `+`), and what it removed (`-`) as rows of its parent, which still had it.
 
-    Merges bring and remove nothing here, and files above the limit are not looked into.
-
-    A commit that git cannot show is an exclusion (`commit_unreadable`); after 50 of them the rest of the commits is
-    given up with one more (`history_incomplete`).
+    Merges bring and remove nothing here, and files above the limit are not looked into. A commit that git cannot show
+    is an exclusion (`commit_unreadable`).
     """
     history = History()
     pending = [list(commit_ids[start : start + _BATCH]) for start in range(0, len(commit_ids), _BATCH)][::-1]
@@ -91,11 +87,6 @@ def read_history(
         else:
             row_id = f"{repo}@{batch[0]}"
             history.excluded.append(Exclusion(row_id, STAGE, "commit_unreadable", "git cannot show its changes"))
-        if len(history.excluded) >= _MAX_UNREADABLE and pending:
-            left = sum(len(part) for part in pending)
-            detail = f"{left} older commits were not searched for earlier definitions"
-            history.excluded.append(Exclusion(repo, STAGE, "history_incomplete", detail))
-            break
     return history
 
 

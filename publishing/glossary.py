@@ -57,7 +57,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "repository_without_python": "no Python file at the head or in the window",
         "source_missing": "an optional source that does not exist or is no repository",
     },
-    ("commits",): {
+    ("commits", "history"): {
         "author_date_outside": "committed inside the window, authored outside",
         "committer_date_outside": "authored inside the window, committed outside",
         "commit_failed": "the miner failed on it in a way nobody foresaw; the detail names the error",
@@ -92,10 +92,6 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "row_id_repeated": "its commit's tree holds the path more than once, and the first file has this definition at "
         "the same place",
         "scope_unknown": "a syntax error hides the class it belongs to",
-    },
-    ("history",): {
-        "history_incomplete": "too many commits that git cannot show, as in a clone without its old contents; the "
-        "others were not searched",
     },
     ("features",): {
         **{f"novelty_{name}": text for name, text in _NOVELTY.items()},

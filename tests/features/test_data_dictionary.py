@@ -95,10 +95,9 @@ def test_reasons_stand_in_the_order_of_their_stages() -> None:
     assert [row[1].strip("`") for row in rows] == list(REASONS)
     assert list(dict.fromkeys(row[0] for row in rows)) == [
         "| `sources`",
-        "| `commits`",
+        "| `commits`, `history`",
         "| `files`, `index`, `cutoff`",
         "| `methods`",
-        "| `history`",
         "| `features`",
         "| `dedup_old`",
         "| `references`",
