@@ -69,7 +69,7 @@ def test_every_column_of_a_data_point_has_a_line_with_its_type() -> None:
         "| `members` | list of string | no | Row ids of all members, sorted. |",
         "| `excluded_by_reason` | map of string to int64 | no | Rows left out, by reason. |",
         "| `sources` | a repository that the configuration names |",
-        "| `commits` | `date_in_future` | dated later than the run |",
+        "| `commits`, `history` | `date_in_future` | dated later than the run |",
         "| `files`, `index`, `cutoff` | `symlink` | a symbolic link |",
     ],
 )
