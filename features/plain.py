@@ -8,6 +8,7 @@ do not tell (`print` is a name or a keyword) is counted node by node, with the s
 
 import keyword
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
@@ -40,7 +41,10 @@ _NEED_TREE = (_GRAMMAR_WORDS | _NAMES_TOO) - (_KEYWORDS | _STATEMENT_WORDS | _MA
 _PREFIXED = re.compile(rb'\b([bBfFrRtTuU][bBfFrRtT]?)"')
 _FORMATTED = re.compile(rb'\b(?:[fFtT][rR]?|[rR][fFtT])"')
 # Where nodes may begin that the metrics look at: nested functions, cases, strings with interpolations or three quotes.
-_LANDMARK = re.compile(rb"\bdef\b|\bcase\b|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']|\"\"\"|'''")
+_QUOTES = tuple((prefix + quote).encode() for prefix in ("f", "F", "fr", "Fr", "fR", "FR") for quote in "\"'")
+_SIGNS = (b"def", b"case", b'"""', b"'''", *_QUOTES)
+# Begins with a literal character, so that `re` skips to it.
+_ANY_PREFIX = re.compile(rb'"(?:(?<=\b[bBfFrRtTuU]")|(?<=\b[bBfFrRtT][bBfFrRtT]"))')
 # A float's point with the letter of its exponent or suffix right behind: that letter would look like a name.
 _POINT_AND_LETTER = re.compile(rb"\.(?<=[0-9]\.)[eEjJlL]")
 _HEADS = (b"def ", b"async def ")
@@ -82,8 +86,7 @@ def _find_landmarks(source: bytes, begin: int, parsed: ParsedCode) -> Landmarks 
     """
     find = parsed.tree.root_node.descendant_for_byte_range
     functions, cases, strings, interpolations = [parsed.definition.function], [], [], []
-    for match in _LANDMARK.finditer(source, begin):
-        start = match.start()
+    for start in _occurrences(source, begin):
         token = find(start, start + 1)
         if token is None or (kind := token.type) not in ("def", "case", "string_start", "string_end"):
             continue
@@ -94,12 +97,21 @@ def _find_landmarks(source: bytes, begin: int, parsed: ParsedCode) -> Landmarks 
             functions.append(node)
         elif kind == "case":
             cases.append(node)
-        elif kind == "string_start":
+        elif kind == "string_start" and node not in strings:
             strings.append(node)
             interpolations += [part for part in node.named_children if part.type == "interpolation"]
     if any(map(_has_nested_format, interpolations)):
         return None
     return Landmarks(tuple(functions), tuple(cases), tuple(strings), tuple(interpolations))
+
+
+def _occurrences(source: bytes, begin: int) -> Iterator[int]:
+    """Yield where a sign of a landmark stands; a search for each, since one pattern for all is slow."""
+    for sign in _SIGNS:
+        start = source.find(sign, begin)
+        while start >= 0:
+            yield start
+            start = source.find(sign, start + 1)
 
 
 def _has_nested_format(interpolation: Node) -> bool:
@@ -121,7 +133,7 @@ def _names(part: Words) -> set[bytes] | None:
         if len(_AWAITED.findall(text)) != part.words.count(b"await"):
             return None
         distinct.remove(b"await")
-    if not distinct.isdisjoint(_PREFIXED.findall(text)):
+    if _ANY_PREFIX.search(text) and not distinct.isdisjoint(_PREFIXED.findall(text)):
         distinct.intersection_update(split_words(_PREFIXED.sub(b" ", text)))
     return {word for word in distinct - _KEYWORDS if word > _AFTER_DIGITS}
 
