@@ -14,7 +14,7 @@ from dedup.jaccard import Pairs, join_pairs
 # The pairs of larger clusters are found and counted, but only those that prove a removal are listed.
 MAX_LISTED_CLUSTER = 256
 _LOGGED_PAIRS = 2_000_000  # pairs held before those of large clusters are dropped: about 50 MB
-_UNSIEVED_PAIRS = 2_000_000  # pairs taken before pairs without news are sieved out by compiled code: half a second
+_PLAIN_PAIRS = 2_000_000  # pairs grouped by NumPy before compiled code, which takes a second to load, takes over
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class _Log:
     """State while pairs come in."""
 
     label: npt.NDArray[np.int64]
-    """A cluster's smallest position so far, for each set."""
-    large: npt.NDArray[np.bool_]
-    """The set's cluster is too large for its pairs to be listed."""
+    """A smaller position of each set's cluster, or its own; clusters are these links and `pairs`."""
+    weight: npt.NDArray[np.int64]
+    """For each cluster's smallest position the number of sets in it."""
     similarity: npt.NDArray[np.float64]
     """Highest similarity of each set to any partner."""
     partner: npt.NDArray[np.int64]
@@ -49,6 +49,11 @@ class _Log:
     """Pairs not folded into labels yet, and pairs to list."""
     n_logged: int = 0
     """Number of pairs in `pairs`."""
+
+    def append(self, pairs: Pairs) -> None:
+        """Log pairs."""
+        self.pairs.append(pairs)
+        self.n_logged += len(pairs.left)
 
 
 def group_pairs(
@@ -65,15 +70,17 @@ def group_pairs(
     `max_listed`, not by the number of pairs. The result does not depend on the order of pairs; `earlier`, the result
     of other pairs of the same sets and the same `max_listed`, is gone on from.
     """
-    log = _start(len(sizes)) if earlier is None else _resume(earlier, max_listed, weights)
-    plain = weights is None or bool((weights == 1).all())
+    weights = np.ones(len(sizes), np.int64) if weights is None else weights
+    log = _start(weights) if earlier is None else _resume(earlier, weights)
+    plain = bool((weights == 1).all())
     n_pairs, n_seen, limit = 0 if earlier is None else earlier.n_pairs, 0, _LOGGED_PAIRS
     for block in blocks:
+        few = n_seen + len(block.left) <= _PLAIN_PAIRS
+        if not few and n_seen <= _PLAIN_PAIRS:
+            _fold(log, max_listed, weights)
         n_seen += len(block.left)
-        n_pairs += len(block.left) if weights is None or plain else int(weights[block.left] @ weights[block.right])
-        news = block if n_seen <= _UNSIEVED_PAIRS else _sieve(log, block, sizes)
-        _note_partners(log, news, sizes)
-        _append(log, news)
+        n_pairs += len(block.left) if plain else int(weights[block.left] @ weights[block.right])
+        _take_few(log, block, sizes) if few else _take_many(log, block, sizes, max_listed)
         if log.n_logged > limit:
             _fold(log, max_listed, weights)
             limit = max(_LOGGED_PAIRS, 2 * log.n_logged)
@@ -82,33 +89,32 @@ def group_pairs(
     return NearDuplicates(log.label, partner, log.similarity, _sorted(log.pairs), n_pairs)
 
 
-def _start(n_sets: int) -> _Log:
+def _start(weights: npt.NDArray[np.int64]) -> _Log:
     """Return the state without any pair."""
-    return _Log(np.arange(n_sets), np.zeros(n_sets, np.bool_), np.full(n_sets, -1.0), np.full(n_sets, n_sets))
+    n_sets = len(weights)
+    return _Log(np.arange(n_sets), weights.copy(), np.full(n_sets, -1.0), np.full(n_sets, n_sets))
 
 
-def _resume(earlier: NearDuplicates, max_listed: int, weights: npt.NDArray[np.int64] | None) -> _Log:
+def _resume(earlier: NearDuplicates, weights: npt.NDArray[np.int64]) -> _Log:
     """Return the state in which a result was reached."""
     n_sets = len(earlier.keeper)
-    large = np.bincount(earlier.keeper, weights, minlength=n_sets)[earlier.keeper] > max_listed
     partner = np.where(earlier.partner >= 0, earlier.partner, n_sets)
-    pairs = earlier.pairs
-    return _Log(earlier.keeper, large, earlier.similarity.copy(), partner, [pairs], len(pairs.left))
+    log = _Log(earlier.keeper.copy(), _cluster_weights(earlier.keeper, weights), earlier.similarity.copy(), partner)
+    log.append(earlier.pairs)
+    return log
 
 
-def _sieve(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> Pairs:
-    """Leave out pairs inside a large cluster that are not more similar than their sets' best: most of its pairs."""
-    from dedup.sieve import has_news  # numba takes a second to import
-
-    news = has_news(block, sizes, (log.label, log.large), (log.similarity, log.partner))
-    return Pairs(block.left[news], block.right[news], block.common[news])
+def _take_few(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> None:
+    """Take a block in; clusters are brought up to date later."""
+    _note_partners(log, block, sizes)
+    log.append(block)
 
 
-def _append(log: _Log, block: Pairs) -> None:
-    """Log the pairs that can still tell something: those not inside one cluster known to be large."""
-    news = ~(log.large[block.left] & (log.label[block.left] == log.label[block.right]))
-    log.pairs.append(Pairs(block.left[news], block.right[news], block.common[news]))
-    log.n_logged += int(news.sum())
+def _take_many(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64], max_listed: int) -> None:
+    """Take a block in and bring the clusters up to date pair by pair, so that pairs of large ones are never held."""
+    from dedup.sieve import Grouping, absorb  # numba takes a second to import
+
+    log.append(absorb(block, sizes, max_listed, Grouping(log.label, log.weight, log.similarity, log.partner)))
 
 
 def _note_partners(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> None:
@@ -117,17 +123,18 @@ def _note_partners(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> Non
     Floats decide exactly here: fractions of set sizes below 2**26 that differ give floats that differ.
     """
     similarity = block.common / (sizes[block.left] + sizes[block.right] - block.common)
-    before = log.similarity.copy()
+    touched = np.concatenate([block.left, block.right])
+    before = log.similarity[touched]
     np.maximum.at(log.similarity, block.left, similarity)
     np.maximum.at(log.similarity, block.right, similarity)
-    log.partner[log.similarity > before] = len(sizes)
+    log.partner[touched[log.similarity[touched] > before]] = len(sizes)
     for one, other in ((block.left, block.right), (block.right, block.left)):
         best = similarity == log.similarity[one]
         np.minimum.at(log.partner, one[best], other[best])
 
 
-def _fold(log: _Log, max_listed: int, weights: npt.NDArray[np.int64] | None) -> None:
-    """Bring the labels up to date and drop the pairs of clusters that are too large to be listed."""
+def _fold(log: _Log, max_listed: int, weights: npt.NDArray[np.int64]) -> None:
+    """Make each label its cluster's smallest position and drop the pairs of clusters too large to be listed."""
     n_sets = len(log.label)
     pairs = join_pairs(log.pairs)
     left = np.concatenate([np.arange(n_sets), pairs.left])
@@ -137,10 +144,17 @@ def _fold(log: _Log, max_listed: int, weights: npt.NDArray[np.int64] | None) -> 
     smallest = np.full(n_sets, n_sets)
     np.minimum.at(smallest, component, np.arange(n_sets))
     log.label = smallest[component]
-    log.large = (np.bincount(component, weights, minlength=n_sets) > max_listed)[component]
-    listed = ~log.large[pairs.left]
-    log.pairs = [Pairs(pairs.left[listed], pairs.right[listed], pairs.common[listed])]
-    log.n_logged = int(listed.sum())
+    log.weight = _cluster_weights(log.label, weights)
+    listed = log.weight[log.label[pairs.left]] <= max_listed
+    log.pairs, log.n_logged = [], 0
+    log.append(Pairs(pairs.left[listed], pairs.right[listed], pairs.common[listed]))
+
+
+def _cluster_weights(label: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the sum of the weights of each cluster, at its label; 0 elsewhere."""
+    total = np.zeros(len(label), np.int64)
+    np.add.at(total, label, weights)
+    return total
 
 
 def _sorted(blocks: list[Pairs]) -> Pairs:

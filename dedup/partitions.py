@@ -186,14 +186,14 @@ class _Pass:
         self._next, count = probe_range(
             (self._next, self._stop), sides, postings, join.bounds, self._scratch, self._found
         )
-        left, right, common = (column[:count].copy() for column in self._found)
+        left, right, common = (column[:count] for column in self._found)
         if join.within:
-            return Pairs(np.minimum(left, right), np.maximum(left, right), common)
-        return Pairs(left, right, common)
+            return Pairs(np.minimum(left, right), np.maximum(left, right), common.copy())
+        return Pairs(left.copy(), right.copy(), common.copy())
 
 
 def _side(sets: Ordered) -> Side:
-    return Side(sets.position, sets.offsets, sets.ranks, sets.bits)
+    return Side(sets.position, sets.offsets, sets.ranks, sets.bits, sets.frequent, sets.others)
 
 
 def _prefixes(sizes: Ints, overlap: Ints) -> Ints:

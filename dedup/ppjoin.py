@@ -3,7 +3,9 @@
 The same filters as in `dedup.candidates` (length, prefix, position; Xiao, Wang, Lin, Yu, WWW 2008), applied posting by
 posting, then the bitmap filter (Sandes, Teodoro, Melo, IPM 2020): each set is folded into 256 bits by toggling bit
 `rank % 256` of each id, so |x ^ y| >= popcount(bits(x) ^ bits(y)) and a pair whose bits differ too much cannot have
-the overlap it needs. What is left is counted: one look-up in a table of the probe's ids for each id of the other set.
+the overlap it needs. What is left is counted: the 256 most frequent ids, to which most of a set's belong, have a bit
+each, so those in common are popcount(frequent(x) & frequent(y)); the others are looked up one by one in a table of the
+probe's ids.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ import numpy.typing as npt
 from dedup.compiled import compiled, popcount
 from dedup.jaccard import TokenSets
 
-_WORDS = 4  # 64-bit words of a set's bitmap; see docs/adr/0006
+_WORDS = 4  # 64-bit words of each of a set's bitmaps; see docs/adr/0006
 _Int64s = npt.NDArray[np.int64]
 _Int32s = npt.NDArray[np.int32]
 _Ids = npt.NDArray[np.int32] | npt.NDArray[np.uint16]
@@ -34,6 +36,10 @@ class Ordered:
     """Ranks of the ids of all sets, ascending in each."""
     bits: npt.NDArray[np.uint64]
     """Bitmap of each set, shape (n_sets, 4)."""
+    frequent: npt.NDArray[np.uint64]
+    """One bit for each of the 256 highest ranks, shape (n_sets, 4)."""
+    others: _Int32s
+    """Number of each set's ids that have no such bit."""
 
     @property
     def sizes(self) -> _Int64s:
@@ -62,6 +68,8 @@ class Side(NamedTuple):
     offsets: _Int64s
     ranks: _Ranks
     bits: npt.NDArray[np.uint64]
+    frequent: npt.NDArray[np.uint64]
+    others: _Int32s
 
 
 class Postings(NamedTuple):
@@ -119,9 +127,10 @@ def order_sets(sets: TokenSets, rank: _Int64s, min_distinct: int) -> Ordered:
     np.cumsum(sets.sizes[position], out=offsets[1:])
     narrow = rank.astype(np.uint16) if sets.vocab_size <= 2**16 else rank.astype(np.int32)
     ranks = np.empty(offsets[-1], narrow.dtype)
-    bits = np.zeros((len(position), _WORDS), np.uint64)
-    _translate(sets.offsets, sets.ids, narrow, Side(position, offsets, ranks, bits))
-    return Ordered(position, offsets, ranks, bits)
+    bits, frequent = (np.zeros((len(position), _WORDS), np.uint64) for _ in range(2))
+    side = Side(position, offsets, ranks, bits, frequent, np.zeros(len(position), np.int32))
+    _translate(sets.offsets, sets.ids, narrow, side)
+    return Ordered(*side)
 
 
 def build_index(ordered: Ordered, prefixes: _Int64s, vocab_size: int) -> Index:
@@ -144,6 +153,7 @@ def _count_ids(ids: _Ids, frequency: _Int64s) -> None:
 def _translate(offsets: _Int64s, ids: _Ids, rank: _Ranks, out: Side) -> None:
     """Write the ranks of the sets at the positions of a side, ascending, and their bitmaps."""
     width = np.uint64(64 * out.bits.shape[1])
+    first_frequent = len(rank) - np.int64(width)
     for number in range(len(out.position)):
         start, stop = out.offsets[number], out.offsets[number + 1]
         begin = offsets[out.position[number]]
@@ -152,7 +162,13 @@ def _translate(offsets: _Int64s, ids: _Ids, rank: _Ranks, out: Side) -> None:
         out.ranks[start:stop].sort()
         for place in range(start, stop):
             bit = np.uint64(out.ranks[place]) % width
-            out.bits[number, bit >> np.uint64(6)] ^= np.uint64(1) << (bit & np.uint64(63))
+            word, mask = bit >> np.uint64(6), np.uint64(1) << (bit & np.uint64(63))
+            out.bits[number, word] ^= mask
+            # 256 consecutive ranks have 256 different remainders.
+            if out.ranks[place] >= first_frequent:
+                out.frequent[number, word] |= mask
+            else:
+                out.others[number] += 1
 
 
 @compiled
@@ -211,7 +227,10 @@ def _probe_one(
     begin = probes.offsets[probe]
     size = probes.offsets[probe + 1] - begin
     low, high = bounds.low[probe], bounds.high[probe]
+    unseen = high - low
     for place in range(bounds.prefixes[probe]):
+        if unseen <= 0:
+            break
         rank = probes.ranks[begin + place]
         stop = postings.starts[rank + 1]
         entry = scratch.cursor[rank]
@@ -222,20 +241,27 @@ def _probe_one(
             other = postings.entries[posting]
             if other >= high:
                 break
+            if scratch.seen[other] == probe:
+                continue
             other_place = np.int64(postings.places[posting])
             other_begin = index.offsets[other]
             other_size = index.offsets[other + 1] - other_begin
             needed = bounds.needed[size + other_size]
             # Nothing in common before these two places, or an earlier posting of this pair would have failed as well.
-            if min(size - place, other_size - other_place) < needed or scratch.seen[other] == probe:
+            if min(size - place, other_size - other_place) < needed:
                 continue
             scratch.seen[other] = probe
+            unseen -= 1
             differing = np.uint64(0)
             for word in range(_WORDS):
                 differing += popcount(probes.bits[probe, word] ^ index.bits[other, word])  # type: ignore[call-arg]  # numba passes the context
             if size + other_size - np.int64(differing) < 2 * needed:
                 continue
-            common = _count(index.ranks, (other_begin + other_place, other_begin + other_size), scratch.member, needed)
+            common = np.int64(0)
+            for word in range(_WORDS):
+                common += np.int64(popcount(probes.frequent[probe, word] & index.frequent[other, word]))  # type: ignore[call-arg]  # as above
+            others = (other_begin + other_place, other_begin + index.others[other])
+            common += _count(index.ranks, others, scratch.member, needed - common)
             if common >= needed:
                 found.left[n_found] = probes.position[probe]
                 found.right[n_found] = index.position[other]
@@ -249,6 +275,8 @@ def _count(ranks: _Ranks, span: tuple[int, int], member: npt.NDArray[np.uint8], 
     """Return how many ranks in a span are members, or some number below `needed` when they cannot be so many."""
     common = 0
     start, end = span
+    if start >= end:
+        return 0
     while start < end and common + end - start >= needed:
         stop = min(start + 16, end)
         for place in range(start, stop):

@@ -1,4 +1,10 @@
-"""Pairs that change nothing, told apart by compiled code: nearly all pairs of a very large cluster."""
+"""Grouping pairs one by one in compiled code, for clusters whose number of pairs is the square of their size.
+
+Clusters are a forest of disjoint sets (Tarjan, JACM 1975; path halving: Tarjan, van Leeuwen, JACM 1984). A root is its
+tree's smallest position, so that the result does not depend on the order of pairs.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -6,30 +12,69 @@ import numpy.typing as npt
 from dedup.compiled import compiled
 from dedup.jaccard import Ints, Pairs
 
-Bools = npt.NDArray[np.bool_]
-Best = tuple[npt.NDArray[np.float64], Ints]
+_Columns = tuple[Ints, Ints, Ints]
 
 
-def has_news(pairs: Pairs, sizes: Ints, clusters: tuple[Ints, Bools], best: Best) -> Bools:
-    """Return whether each pair is to be listed, joins two clusters or gives one of its sets a better partner.
+class Grouping(NamedTuple):
+    """What is known of each set from the pairs so far; changed in place. All arrays have shape (n_sets,)."""
 
-    `clusters` are each set's label and whether its cluster is too large to be listed; `best` are each set's highest
-    similarity and smallest partner so far.
-    """
-    news = np.empty(len(pairs.left), np.bool_)
-    _mark((pairs.left, pairs.right, pairs.common), sizes, clusters, best, news)
-    return news
+    parent: Ints
+    """A smaller position of the same cluster; a cluster's smallest one is its own parent."""
+    weight: Ints
+    """For each smallest position the number of sets of its cluster; of no meaning for others."""
+    similarity: npt.NDArray[np.float64]
+    """Highest similarity to any partner."""
+    partner: Ints
+    """The smallest partner at that similarity."""
+
+
+def absorb(pairs: Pairs, sizes: Ints, max_listed: int, into: Grouping) -> Pairs:
+    """Take pairs in; return those that may have to be listed: inside clusters of at most `max_listed` sets so far."""
+    listed = np.empty(len(pairs.left), np.int64)
+    count = _absorb((pairs.left, pairs.right, pairs.common), sizes, max_listed, into, listed)
+    listed = listed[:count]
+    return Pairs(pairs.left[listed], pairs.right[listed], pairs.common[listed])
 
 
 @compiled
-def _mark(pairs: tuple[Ints, Ints, Ints], sizes: Ints, clusters: tuple[Ints, Bools], best: Best, news: Bools) -> None:
+def _absorb(pairs: _Columns, sizes: Ints, max_listed: int, into: Grouping, listed: Ints) -> int:
+    """Write the places of pairs to list; return their number."""
     left, right, common = pairs
-    label, large = clusters
-    similarity, partner = best
+    count = 0
     for number in range(len(left)):
         a, b, shared = left[number], right[number], common[number]
-        value = shared / (sizes[a] + sizes[b] - shared)
-        settled = large[a] and label[a] == label[b]
-        better_a = value > similarity[a] or (value == similarity[a] and b < partner[a])
-        better_b = value > similarity[b] or (value == similarity[b] and a < partner[b])
-        news[number] = not settled or better_a or better_b
+        _note_best(a, b, shared / (sizes[a] + sizes[b] - shared), into)
+        if into.weight[_unite(a, b, into)] <= max_listed:
+            listed[count] = number
+            count += 1
+    return count
+
+
+@compiled
+def _note_best(a: int, b: int, value: float, into: Grouping) -> None:
+    """Keep the pair's similarity for each set that has no better partner."""
+    if value > into.similarity[a] or (value == into.similarity[a] and b < into.partner[a]):
+        into.similarity[a], into.partner[a] = value, b
+    if value > into.similarity[b] or (value == into.similarity[b] and a < into.partner[b]):
+        into.similarity[b], into.partner[b] = value, a
+
+
+@compiled
+def _unite(a: int, b: int, into: Grouping) -> int:
+    """Make the clusters of two sets one; return its smallest position."""
+    one, other = _root(a, into.parent), _root(b, into.parent)
+    if one == other:
+        return one
+    low, high = min(one, other), max(one, other)
+    into.parent[high] = low
+    into.weight[low] += into.weight[high]
+    return low
+
+
+@compiled
+def _root(position: int, parent: Ints) -> int:
+    """Return the smallest position of a set's cluster; paths to it become half as long."""
+    while parent[position] != position:
+        parent[position] = parent[parent[position]]
+        position = parent[position]
+    return position

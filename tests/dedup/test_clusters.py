@@ -1,6 +1,7 @@
 from random import Random
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,47 +89,53 @@ def test_folding_after_every_pair_changes_nothing(pairs: dict[tuple[int, int], i
 
 def test_large_cluster_holds_few_pairs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dedup.clusters, "_LOGGED_PAIRS", 1_000)
-    n_sets = 400
+    monkeypatch.setattr(dedup.clusters, "_PLAIN_PAIRS", 100)
+    n_sets, limit = 400, 20
     logged: list[int] = []
     fold = dedup.clusters._fold
 
-    def watched(log: "dedup.clusters._Log", max_listed: int, weights: None) -> None:
+    def watched(log: dedup.clusters._Log, max_listed: int, weights: npt.NDArray[np.int64]) -> None:
         logged.append(log.n_logged)
         fold(log, max_listed, weights)
 
     monkeypatch.setattr(dedup.clusters, "_fold", watched)
     rows = [block([(a, b, 9) for a in range(b)]) for b in range(1, n_sets)]
-    found = group_pairs(np.full(n_sets, 10, np.int64), rows, max_listed=20)
+    found = group_pairs(np.full(n_sets, 10, np.int64), rows, max_listed=limit)
     assert found.keeper.tolist() == [0] * n_sets
     assert found.n_pairs == n_sets * (n_sets - 1) // 2
     assert len(found.pairs.left) == 0
-    assert max(logged) <= 1_000 + n_sets
+    # Pairs are held until compiled code takes over, then until the cluster is too large to be listed, and no longer.
+    assert logged == [13 * 14 // 2, limit * (limit - 1) // 2]
 
 
 @given(pair_maps, st.integers(1, N_SETS), st.integers(0, 10))
-def test_sieving_out_pairs_without_news_changes_nothing(
-    pairs: dict[tuple[int, int], int], limit: int, unsieved: int
+def test_compiled_grouping_from_any_pair_on_changes_nothing(
+    pairs: dict[tuple[int, int], int], limit: int, n_plain: int
 ) -> None:
     listed = [(a, b, common) for (a, b), common in pairs.items()]
     expected = plain(group_pairs(SIZES, [block(listed)], max_listed=limit))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup.clusters, "_LOGGED_PAIRS", 3)
-        patch.setattr(dedup.clusters, "_UNSIEVED_PAIRS", unsieved)
+        patch.setattr(dedup.clusters, "_PLAIN_PAIRS", n_plain)
         assert plain(group_pairs(SIZES, [block([pair]) for pair in listed], max_listed=limit)) == expected
 
 
-def test_equal_sets_count_by_their_weight() -> None:
+@pytest.mark.parametrize("n_plain", [0, 2_000_000])
+def test_equal_sets_count_by_their_weight(monkeypatch: pytest.MonkeyPatch, n_plain: int) -> None:
+    monkeypatch.setattr(dedup.clusters, "_PLAIN_PAIRS", n_plain)
     weights = np.array([3, 2, 1, 4], np.int64)
     blocks = [block([(0, 1, 8), (1, 2, 9)])]
     assert plain(group_pairs(SIZES[:4], blocks, 6, weights)) == ([0, 0, 0, 3], [1, 2, 1, -1], [(0, 1, 8), (1, 2, 9)], 8)
     assert plain(group_pairs(SIZES[:4], blocks, 5, weights)) == ([0, 0, 0, 3], [1, 2, 1, -1], [], 8)
 
 
-@given(pair_maps, st.integers(0, 30), st.integers(1, N_SETS))
-def test_result_is_gone_on_from(pairs: dict[tuple[int, int], int], cut: int, limit: int) -> None:
+@given(pair_maps, st.integers(0, 30), st.integers(1, N_SETS), st.sampled_from([0, 2_000_000]))
+def test_result_is_gone_on_from(pairs: dict[tuple[int, int], int], cut: int, limit: int, n_plain: int) -> None:
     listed = [(a, b, common) for (a, b), common in pairs.items()]
     earlier = group_pairs(SIZES, [block(listed[:cut])], max_listed=limit)
-    found = group_pairs(SIZES, [block(listed[cut:])], max_listed=limit, earlier=earlier)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedup.clusters, "_PLAIN_PAIRS", n_plain)
+        found = group_pairs(SIZES, [block(listed[cut:])], max_listed=limit, earlier=earlier)
     whole = group_pairs(SIZES, [block(listed)], max_listed=limit)
     assert plain(found) == plain(whole)
     assert found.similarity.tolist() == whole.similarity.tolist()
