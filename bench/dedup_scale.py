@@ -67,13 +67,15 @@ def _behind(one: TokenTable, other: TokenTable) -> TokenTable:
 
 def _texts(folder: Path, stop: int, start: int = 0) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield batches of row ids and texts from the folder's file."""
+    file = pq.ParquetFile(folder / "texts.parquet")
     place = 0
-    for batch in pq.ParquetFile(folder / "texts.parquet").iter_batches(_BATCH):
-        first, last = max(start - place, 0), min(stop - place, len(batch))
+    for group in range(file.num_row_groups):
+        count = file.metadata.row_group(group).num_rows
+        first, last = max(start - place, 0), min(stop - place, count)
         if first < last:
             ids = [f"{number:08}" for number in range(place + first, place + last)]
-            yield pa.array(ids), batch.column("text").slice(first, last - first)
-        place += len(batch)
+            yield pa.array(ids), file.read_row_group(group).column("text").combine_chunks().slice(first, last - first)
+        place += count
 
 
 def _tell(what: str) -> None:

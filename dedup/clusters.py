@@ -73,7 +73,8 @@ def group_pairs(
     weights = np.ones(len(sizes), np.int64) if weights is None else weights
     log = _start(weights) if earlier is None else _resume(earlier, weights)
     plain = bool((weights == 1).all())
-    n_pairs, n_seen, limit = 0 if earlier is None else earlier.n_pairs, 0, _LOGGED_PAIRS
+    n_pairs, n_seen = 0 if earlier is None else earlier.n_pairs, 0
+    limit = max(_LOGGED_PAIRS, 2 * log.n_logged)
     for block in blocks:
         few = n_seen + len(block.left) <= _PLAIN_PAIRS
         if not few and n_seen <= _PLAIN_PAIRS:
@@ -86,7 +87,7 @@ def group_pairs(
             limit = max(_LOGGED_PAIRS, 2 * log.n_logged)
     _fold(log, max_listed, weights)
     partner = np.where(log.partner < len(sizes), log.partner, -1)
-    return NearDuplicates(log.label, partner, log.similarity, _sorted(log.pairs), n_pairs)
+    return NearDuplicates(log.label, partner, log.similarity, _sorted(log.pairs, len(sizes)), n_pairs)
 
 
 def _start(weights: npt.NDArray[np.int64]) -> _Log:
@@ -157,8 +158,9 @@ def _cluster_weights(label: npt.NDArray[np.int64], weights: npt.NDArray[np.int64
     return total
 
 
-def _sorted(blocks: list[Pairs]) -> Pairs:
-    """Return all pairs in ascending order of (left, right)."""
+def _sorted(blocks: list[Pairs], n_sets: int) -> Pairs:
+    """Return all pairs, which differ, in ascending order of (left, right)."""
     pairs = join_pairs(blocks)
-    order = np.lexsort((pairs.right, pairs.left))
+    # One number for a pair, below 2**63 up to 3 * 10**9 sets; stable sorting is quick where most are in order already.
+    order = np.argsort(pairs.left * n_sets + pairs.right, kind="stable")
     return Pairs(pairs.left[order], pairs.right[order], pairs.common[order])

@@ -18,6 +18,7 @@ from dedup.compiled import compiled, popcount
 from dedup.jaccard import TokenSets
 
 _WORDS = 4  # 64-bit words of each of a set's bitmaps; see docs/adr/0006
+_SORTED_WORDS = 8  # words looked through for each rank that is sorted by bits: beyond, comparing is as quick
 _Int64s = npt.NDArray[np.int64]
 _Int32s = npt.NDArray[np.int32]
 _Ids = npt.NDArray[np.int32] | npt.NDArray[np.uint16]
@@ -154,12 +155,13 @@ def _translate(offsets: _Int64s, ids: _Ids, rank: _Ranks, out: Side) -> None:
     """Write the ranks of the sets at the positions of a side, ascending, and their bitmaps."""
     width = np.uint64(64 * out.bits.shape[1])
     first_frequent = len(rank) - np.int64(width)
+    present = np.zeros((len(rank) + 63) // 64, np.uint64)
     for number in range(len(out.position)):
         start, stop = out.offsets[number], out.offsets[number + 1]
         begin = offsets[out.position[number]]
         for place in range(stop - start):
             out.ranks[start + place] = rank[ids[begin + place]]
-        out.ranks[start:stop].sort()
+        _sort(out.ranks[start:stop], present)
         for place in range(start, stop):
             bit = np.uint64(out.ranks[place]) % width
             word, mask = bit >> np.uint64(6), np.uint64(1) << (bit & np.uint64(63))
@@ -169,6 +171,26 @@ def _translate(offsets: _Int64s, ids: _Ids, rank: _Ranks, out: Side) -> None:
                 out.frequent[number, word] |= mask
             else:
                 out.others[number] += 1
+
+
+@compiled
+def _sort(ranks: _Ranks, present: npt.NDArray[np.uint64]) -> None:
+    """Sort different ranks in place by one bit for each; `present` is all 0, before and after."""
+    if len(present) > _SORTED_WORDS * len(ranks):
+        ranks.sort()
+        return
+    for value in ranks:
+        bit = np.uint64(value)
+        present[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+    count = 0
+    for number in range(len(present)):
+        word = present[number]
+        while word:
+            rest = word & (word - np.uint64(1))
+            ranks[count] = 64 * number + np.int64(popcount((word ^ rest) - np.uint64(1)))  # type: ignore[call-arg]  # as below
+            count += 1
+            word = rest
+        present[number] = 0
 
 
 @compiled

@@ -22,6 +22,7 @@ from dedup.partitions import (
     prepare_within,
     ranges,
 )
+from dedup.ppjoin import _sort
 from tests.dedup.corpus import real_functions, sets_from, sets_of
 from tests.dedup.test_join import Group, plain, reaching, similar_sets, thresholds
 
@@ -139,6 +140,19 @@ def test_probing_side_is_read_in_batches(monkeypatch: pytest.MonkeyPatch) -> Non
         join_pairs(join_batches(references, rows, SEVEN_TENTHS, 5))
     )
     assert len(whole) > 20
+
+
+@settings(deadline=None)
+@given(st.sets(st.integers(0, 69_999), max_size=300), st.sampled_from([np.uint16, np.int32]))
+def test_ranks_are_sorted_by_bits_and_by_comparing(ids: set[int], dtype: type) -> None:
+    ranks = np.array(list(ids), np.int64)
+    ranks = (ranks % 60_000 if dtype is np.uint16 else ranks).astype(dtype)
+    expected = np.unique(ranks).tolist()
+    for n_words in (1_094, 100_000):  # 70,000 bits; so many that comparing is quicker
+        shuffled, present = np.array(expected[::-1], dtype), np.zeros(n_words, np.uint64)
+        _sort(shuffled, present)
+        assert shuffled.tolist() == expected
+        assert not present.any()
 
 
 def test_one_target_serves_many_collections() -> None:
