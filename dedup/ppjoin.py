@@ -20,6 +20,7 @@ from dedup.jaccard import TokenSets
 _WORDS = 4  # 64-bit words of each of a set's bitmaps; see docs/adr/0006
 _SORTED_WORDS = 8  # words looked through for each rank that is sorted by bits: beyond, comparing is as quick
 _Int64s = npt.NDArray[np.int64]
+_Bitmaps = npt.NDArray[np.uint64]
 _Int32s = npt.NDArray[np.int32]
 _Ids = npt.NDArray[np.int32] | npt.NDArray[np.uint16]
 _Ranks = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
@@ -254,12 +255,7 @@ def _probe_one(
         if unseen <= 0:
             break
         rank = probes.ranks[begin + place]
-        stop = postings.starts[rank + 1]
-        entry = scratch.cursor[rank]
-        while entry < stop and postings.entries[entry] < low:
-            entry += 1
-        scratch.cursor[rank] = entry
-        for posting in range(entry, stop):
+        for posting in range(_first_posting(rank, low, postings, scratch), postings.starts[rank + 1]):
             other = postings.entries[posting]
             if other >= high:
                 break
@@ -274,22 +270,45 @@ def _probe_one(
                 continue
             scratch.seen[other] = probe
             unseen -= 1
-            differing = np.uint64(0)
-            for word in range(_WORDS):
-                differing += popcount(probes.bits[probe, word] ^ index.bits[other, word])  # type: ignore[call-arg]  # numba passes the context
-            if size + other_size - np.int64(differing) < 2 * needed:
+            if size + other_size - _n_differing(probes.bits, probe, index.bits, other) < 2 * needed:
                 continue
-            common = np.int64(0)
-            for word in range(_WORDS):
-                common += np.int64(popcount(probes.frequent[probe, word] & index.frequent[other, word]))  # type: ignore[call-arg]  # as above
-            others = (other_begin + other_place, other_begin + index.others[other])
-            common += _count(index.ranks, others, scratch.member, needed - common)
+            common = _n_shared(probes.frequent, probe, index.frequent, other)
+            rest = (other_begin + other_place, other_begin + index.others[other])
+            common += _count(index.ranks, rest, scratch.member, needed - common)
             if common >= needed:
                 found.left[n_found] = probes.position[probe]
                 found.right[n_found] = index.position[other]
                 found.common[n_found] = common
                 n_found += 1
     return n_found
+
+
+@compiled
+def _n_differing(one: _Bitmaps, number: int, others: _Bitmaps, other: int) -> np.int64:
+    """Return the number of bits in which two bitmaps differ."""
+    count = np.int64(0)
+    for word in range(_WORDS):
+        count += np.int64(popcount(one[number, word] ^ others[other, word]))  # type: ignore[call-arg]  # numba passes the context
+    return count
+
+
+@compiled
+def _n_shared(one: _Bitmaps, number: int, others: _Bitmaps, other: int) -> np.int64:
+    """Return the number of bits that are set in both of two bitmaps."""
+    count = np.int64(0)
+    for word in range(_WORDS):
+        count += np.int64(popcount(one[number, word] & others[other, word]))  # type: ignore[call-arg]  # as above
+    return count
+
+
+@compiled
+def _first_posting(rank: int, low: int, postings: Postings, scratch: Scratch) -> np.int64:
+    """Return the first posting of a rank whose set is long enough, for this and all later probes."""
+    entry: np.int64 = scratch.cursor[rank]
+    while entry < postings.starts[rank + 1] and postings.entries[entry] < low:
+        entry += 1
+    scratch.cursor[rank] = entry
+    return entry
 
 
 @compiled
