@@ -21,11 +21,12 @@ from pathlib import Path
 
 import tree_sitter
 
+from features.ast_counts import count_nodes
+from features.complexity import measure
 from features.compute import compute_features
 from features.docstrings import docstring_of, signature_of
 from features.language import identify_language
 from features.parsing import accepted_by_cpython, parse_method
-from features.plain import count_and_measure
 from features.text import count_words
 from miners.methods import dedent, find_methods
 from miners.syntax import PYTHON, check_comment_runs, parse
@@ -110,7 +111,8 @@ def syntax_and_metrics(batch: Batch) -> None:
     """Compute the syntax columns and software metrics of the data contract, parsing included."""
     for code in batch.codes:
         parsed = parse_method(code)
-        count_and_measure(parsed)
+        _, landmarks = count_nodes(parsed.tree)
+        measure(parsed, landmarks)
         count_words(code)
         signature_of(parsed)
 

@@ -25,14 +25,13 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from features.ast_counts import Landmarks
-from features.lexical import CONDITIONS, WORD_BYTES, Words, read
+from features.lexical import tally
 from features.parsing import ParsedCode
 
-_SPECIFIER_PART = re.compile(rb"[#'\"\\]|[A-Za-z0-9_]+")
+_SPECIFIER_MARK = re.compile(rb"[#'\"\\]")
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _TRIPLE = (b'"""', b"'''")
 _NEWLINE = b"\n"
-_NO_NAME = b"0"  # takes a word's place: one token too, no identifier
 
 
 class Metrics(NamedTuple):
@@ -58,21 +57,16 @@ class _Edit(NamedTuple):
 
 def measure(parsed: ParsedCode, landmarks: Landmarks) -> Metrics:
     """Return lizard's metrics of a method."""
-    return measure_and_read(parsed, landmarks)[0]
-
-
-def measure_and_read(parsed: ParsedCode, landmarks: Landmarks) -> tuple[Metrics, Words]:
-    """Return lizard's metrics of a method, and its text from its name on, nested functions included, as words."""
     source = _LONE_CR.sub(_NEWLINE, parsed.source) if b"\r" in parsed.source else parsed.source
     nested = [span for span in map(_own_span, landmarks.functions[1:]) if span is not None]
-    edits = list(_string_edits(source, landmarks))
+    edits = [_Edit(start, end, b"") for start, end in nested]
+    edits.extend(_string_edits(source, landmarks))
     name = parsed.definition.function.child_by_field_name("name")
     begin = parsed.definition.function.start_byte if name is None else name.start_byte
-    text, n_left_out = _apply(source, begin, [*(_Edit(start, end, b"") for start, end in nested), *edits])
-    own = read(text)
+    text, n_left_out = _apply(source, begin, edits)
+    found = tally(text)
     n_cases = sum(not any(start <= case.start_byte < end for start, end in nested) for case in landmarks.cases)
-    metrics = Metrics(own.tally.n_lines, 1 + own.tally.n_conditions + n_cases, own.tally.n_tokens + n_left_out)
-    return metrics, read(_apply(source, begin, edits)[0]) if nested else own
+    return Metrics(found.n_lines, 1 + found.n_conditions + n_cases, found.n_tokens + n_left_out)
 
 
 def _own_span(function: Node) -> tuple[int, int] | None:
@@ -104,7 +98,8 @@ def _stands_alone(string: Node) -> bool:
 def _formatted(source: bytes, string: Node) -> Iterator[_Edit]:
     """Yield the edits that turn an f-string into prefix, a token per literal part and the contents of the braces."""
     opening, *parts, closing = string.children
-    yield _Edit(opening.start_byte, opening.end_byte, _NO_NAME + b" ")  # for the prefix
+    prefix = (opening.text or b"").rstrip(b"\"'")
+    yield _Edit(opening.start_byte + len(prefix), opening.end_byte, b" ")
     position = opening.end_byte
     for part in parts:
         if part.type == "interpolation":
@@ -118,19 +113,13 @@ def _formatted(source: bytes, string: Node) -> Iterator[_Edit]:
 
 
 def _specifier(source: bytes, interpolation: Node) -> Iterator[_Edit]:
-    """Yield edits of what follows an interpolation's expression, so that the same tokens read otherwise.
-
-    `#` and quotes of a format specifier are no comments and strings; its letters and those of a conversion no names.
-    """
-    for node in interpolation.named_children:
-        if node.type == "type_conversion":
-            yield _Edit(node.start_byte + 1, node.end_byte, _NO_NAME)
-        elif node.type == "format_specifier":
-            nested = [(child.start_byte, child.end_byte) for child in node.named_children]
-            for match in _SPECIFIER_PART.finditer(source, node.start_byte, node.end_byte):
-                word = match[0]
-                if word not in CONDITIONS and not any(start <= match.start() < end for start, end in nested):
-                    yield _Edit(match.start(), match.end(), _NO_NAME if word[0] in WORD_BYTES else b"?")
+    """Yield edits that keep `#` and quotes of a format specifier from being read as comments and strings."""
+    node = interpolation.named_children[-1]
+    if node.type == "format_specifier":
+        nested = [(child.start_byte, child.end_byte) for child in node.named_children]
+        for match in _SPECIFIER_MARK.finditer(source, node.start_byte, node.end_byte):
+            if not any(start <= match.start() < end for start, end in nested):
+                yield _Edit(match.start(), match.end(), b"?")
 
 
 def _literal(source: bytes, start: int, end: int) -> _Edit:

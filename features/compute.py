@@ -5,11 +5,12 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from features.ast_counts import count_nodes
+from features.complexity import measure
 from features.docstrings import docstring_of, signature_of
 from features.language import identify_language
 from features.licences import require_allowed
 from features.parsing import ParsedCode, accepted_by_cpython, parse_method
-from features.plain import count_and_measure
 from features.text import count_words
 from miners.marks import generated_name, vendored_folder
 from schemas.config import FeaturesConfig, LicencesConfig, MiningConfig
@@ -87,7 +88,8 @@ def _readable(method: Method, config: FeaturesConfig) -> ParsedCode:
 def _data_point(method: Method, parsed: ParsedCode) -> DataPoint:
     """Return the data point of a method."""
     carried: dict[str, Any] = dict(zip(_CARRIED, _carried_values(method), strict=True))
-    counts, metrics = count_and_measure(parsed)
+    counts, landmarks = count_nodes(parsed.tree)
+    metrics = measure(parsed, landmarks)
     words = count_words(method.code)
     docstring = docstring_of(parsed)
     doc_words = count_words(docstring or "")

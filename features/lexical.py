@@ -35,9 +35,9 @@ _MANY_ESCAPED_QUOTES = 50  # bounds the number of times that `_LITERAL` reads a 
 _OPERATOR = re.compile(
     rb":=|::|\*\*|<<=|<=|>>=|>=|==|!=|->|\+\+|\+=|--|-=|\^=|&=|\|=|//=?|\.\.\.",
 )
-WORD_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
+_WORD_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 _WHITE = b" \t\r\f\v"
-_WORDS_ONLY = bytes(byte if byte in WORD_BYTES else ord(" ") for byte in range(256))
+_WORDS_ONLY = bytes(byte if byte in _WORD_BYTES else ord(" ") for byte in range(256))
 _QUOTES = b"\"'"
 _STRING = b'"'  # stands for a string: a character of its own, part of no operator
 
@@ -53,20 +53,25 @@ class Tally(NamedTuple):
     """Tokens that are one of CONDITIONS."""
 
 
-class Words(NamedTuple):
-    """A text's words beside what it holds."""
-
-    tally: Tally
-    """What the text holds."""
-    words: list[bytes]
-    """Names, keywords and parts of numbers outside strings and comments, string prefixes among them."""
-    text: bytes
-    """The text with `"` for each string and a space for each comment."""
-
-
 def tally(text: bytes) -> Tally:
     """Return the counts of a text whose line ends are LF or CRLF."""
-    return read(text).tally
+    pieces, n_inner_lines = cut(text), 0
+    if len(pieces) > 1:
+        literals = pieces[1::2]
+        n_inner_lines = b"".join(literals).count(b"\n")
+        pieces[1::2] = [_STRING if literal[0] in _QUOTES else b" " for literal in literals]
+        text = b"".join(pieces)
+    words = text.translate(_WORDS_ONLY).split()
+    operators = _OPERATOR.findall(text)
+    n_characters = len(text.translate(None, _WORD_BYTES + _WHITE + b"\n"))
+    n_tokens = len(words) + n_characters - len(b"".join(operators)) + len(operators)
+    n_conditions = len(list(filter(CONDITIONS.__contains__, words)))
+    if b"\\" in text:
+        text = text.replace(b"\\\r\n", b"\\\n")
+        n_inner_lines += text.count(b"\\\n")
+        text = text.replace(b"\\\n", b"\\")
+    n_lines = len(list(filter(None, text.translate(None, _WHITE).split(b"\n"))))
+    return Tally(n_tokens, n_lines + n_inner_lines, n_conditions)
 
 
 def cut(text: bytes) -> list[bytes]:
@@ -114,30 +119,3 @@ def _literal_end(text: bytes, start: int, opening: bytes, read: dict[bytes, int]
         return end + len(opening)
     read[opening] = end
     return None
-
-
-def split_words(text: bytes) -> list[bytes]:
-    """Return the words of a text without strings and comments."""
-    return text.translate(_WORDS_ONLY).split()
-
-
-def read(text: bytes) -> Words:
-    """Return the counts and words of a text whose line ends are LF or CRLF."""
-    pieces, n_inner_lines = cut(text), 0
-    if len(pieces) > 1:
-        literals = pieces[1::2]
-        n_inner_lines = b"".join(literals).count(b"\n")
-        pieces[1::2] = [_STRING if literal[0] in _QUOTES else b" " for literal in literals]
-        text = b"".join(pieces)
-    words = split_words(text)
-    operators = _OPERATOR.findall(text)
-    n_characters = len(text.translate(None, WORD_BYTES + _WHITE + b"\n"))
-    n_tokens = len(words) + n_characters - len(b"".join(operators)) + len(operators)
-    n_conditions = len(list(filter(CONDITIONS.__contains__, words)))
-    lines = text
-    if b"\\" in text:
-        lines = text.replace(b"\\\r\n", b"\\\n")
-        n_inner_lines += lines.count(b"\\\n")
-        lines = lines.replace(b"\\\n", b"\\")
-    n_lines = len(list(filter(None, lines.translate(None, _WHITE).split(b"\n"))))
-    return Words(Tally(n_tokens, n_lines + n_inner_lines, n_conditions), words, text)
