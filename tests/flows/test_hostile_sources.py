@@ -47,4 +47,5 @@ def test_every_hostile_repository_costs_only_itself(tmp_path: Path) -> None:
         "files": (3, 2, {"notebook": 1}),
         "methods": (4, 4, {}),
         "index": (2, 2, {}),
+        "history": (2, 2, {}),
     }
