@@ -4,8 +4,8 @@ A schema carries its table's name and version in its metadata; raise `SCHEMA_VER
 """
 
 import types
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from operator import attrgetter
@@ -37,6 +37,8 @@ def _arrow_type(annotation: object) -> tuple[pa.DataType, bool]:
         return pa.list_(pa.field("element", _arrow_type(args[0])[0])), False
     if origin is dict:
         return pa.map_(_arrow_type(args[0])[0], _arrow_type(args[1])[0]), False
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        return pa.struct(_columns_of(annotation)), False
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return pa.string(), False
     if isinstance(annotation, type) and annotation in _SCALARS:
@@ -45,13 +47,19 @@ def _arrow_type(annotation: object) -> tuple[pa.DataType, bool]:
 
 
 def schema_of(row_type: type) -> pa.Schema:
-    """Return the explicit Arrow schema of a row dataclass, in field order."""
+    """Return the explicit Arrow schema of a row dataclass, in field order; a dataclass in it is a struct."""
+    return pa.schema(
+        _columns_of(row_type), {"postquem.table": row_type.__name__, "postquem.schema_version": SCHEMA_VERSION}
+    )
+
+
+def _columns_of(row_type: type) -> list[pa.Field]:
     hints = get_type_hints(row_type)
     columns = []
     for item in fields(row_type):
         arrow_type, nullable = _arrow_type(hints[item.name])
         columns.append(pa.field(item.name, arrow_type, nullable=nullable))
-    return pa.schema(columns, {"postquem.table": row_type.__name__, "postquem.schema_version": SCHEMA_VERSION})
+    return columns
 
 
 def to_table(rows: Sequence[Any], row_type: type) -> pa.Table:
@@ -64,13 +72,26 @@ def to_table(rows: Sequence[Any], row_type: type) -> pa.Table:
     for column in schema:
         get = attrgetter(column.name)
         values = [get(row) for row in rows]
-        if pa.types.is_map(column.type):
+        if _holds_structs(column.type):
+            values = [_plain(value) for value in values]
+        elif pa.types.is_map(column.type):
             values = [None if value is None else sorted(value.items()) for value in values]
         array = pa.array(values, type=column.type)
         if array.null_count and not column.nullable:
             raise ValueError(f"{row_type.__name__}.{column.name} is null in {array.null_count} rows; it never may be")
         columns.append(array)
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _holds_structs(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind) or (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a dataclass, several, or null
+    """Return dataclasses as the dictionaries that Arrow makes structs of."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if value is None else asdict(value)
 
 
 def from_table(table: pa.Table, row_type: type) -> Iterable[Any]:
@@ -92,6 +113,22 @@ def _python_value(annotation: object) -> Any:  # noqa: ANN401 - a constructor of
     if get_origin(annotation) in (Union, types.UnionType):
         return _python_value(inner[0])
     origin = get_origin(annotation) or annotation
-    if origin in (tuple, dict) or (isinstance(origin, type) and issubclass(origin, StrEnum)):
+    if origin is tuple:
+        item = _python_value(get_args(annotation)[0])
+        return lambda values: tuple(map(item, values))
+    if isinstance(origin, type) and is_dataclass(origin):
+        return _reader_of(origin)
+    if origin is dict or (isinstance(origin, type) and issubclass(origin, StrEnum)):
         return origin
     return lambda value: value
+
+
+def _reader_of(row_type: type) -> Callable[[dict[str, Any]], Any]:
+    """Return the function that turns a struct into its dataclass."""
+    hints = get_type_hints(row_type)
+    convert = {item.name: _python_value(hints[item.name]) for item in fields(row_type)}
+
+    def read(values: dict[str, Any]) -> Any:  # noqa: ANN401 - an instance of row_type
+        return row_type(**{name: None if values[name] is None else convert[name](values[name]) for name in convert})
+
+    return read

@@ -4,6 +4,7 @@
     ├── ConfigError      the user has to change something: stop at once, exit code 2
     ├── DataError        a row, file, commit or repository is unusable: it becomes an Exclusion
     └── TransientError   network or another passing fault: retried, then the job ends incomplete
+        └── SandboxError the sandbox itself failed: says nothing about the code that was to run in it
 
 Every message says what happened and what to do about it.
 """
@@ -32,3 +33,7 @@ class DataError(PipelineError):
 
 class TransientError(PipelineError):
     """A passing fault (network, remote server): worth a retry."""
+
+
+class SandboxError(TransientError):
+    """A sandbox could not run a command; no verdict on the command."""

@@ -1,6 +1,9 @@
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from enum import StrEnum
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from schemas import records, tasks
@@ -81,3 +84,44 @@ def test_field_without_arrow_type_is_an_error() -> None:
 
     with pytest.raises(TypeError, match="no Arrow type"):
         schema_of(Odd)
+
+
+class Kind(StrEnum):
+    A = "a"
+    B = "b"
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    kind: Kind
+    names: tuple[str, ...]
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    one: Inner
+    many: tuple[Inner, ...]
+    maybe: Inner | None
+
+
+def test_dataclasses_in_rows_are_structs_and_come_back() -> None:
+    rows = [
+        Outer(Inner(Kind.A, ("x", "y"), None), (Inner(Kind.B, (), "n"), Inner(Kind.A, ("z",), None)), None),
+        Outer(Inner(Kind.B, (), "ß"), (), Inner(Kind.A, (), "m")),
+    ]
+    table = to_table(rows, Outer)
+    assert list(from_table(table, Outer)) == rows
+    inner = pa.struct(
+        [
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("names", pa.list_(pa.field("element", pa.string())), nullable=False),
+            pa.field("note", pa.string()),
+        ]
+    )
+    assert table.schema.field("one") == pa.field("one", inner, nullable=False)
+    assert table.schema.field("many") == pa.field("many", pa.list_(pa.field("element", inner)), nullable=False)
+    assert table.schema.field("maybe") == pa.field("maybe", inner, nullable=True)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    assert list(from_table(pq.read_table(pa.BufferReader(sink.getvalue())), Outer)) == rows

@@ -1,0 +1,1 @@
+"""Executes mined code, and only here: sandbox backends, environments, coverage, mocks and their verdicts."""

@@ -1,0 +1,1 @@
+"""Scores the answers of code models: extraction, execution, pass@k."""
