@@ -11,6 +11,7 @@ from publishing.header import SPLIT
 from publishing.manifest import Manifest
 from publishing.markdown import code, link, plain, share, size, table
 from publishing.shards import EXCLUSIONS
+from schemas.arrow import type_name
 
 _PURPOSES = {
     "raw_data": "every kept method: mining, metrics, sampling of one's own",
@@ -20,6 +21,7 @@ _PURPOSES = {
     "from_docstring": "code generation: `prompt_code` (signature and docstring) to `target` (body)",
     "commit_gen": "`commit_message` to `code` (without `diff`), or `code` and `diff` to `commit_message`",
     "summarization_gen": "code summarisation: `code_without_docstring` to `target` (docstring)",
+    "real_code": "code generation proven by execution: `left_context` (and `right_context`) to `canonical_solution`",
     EXCLUSIONS: "what was left out: id, stage, reason and evidence",
 }
 _LOCAL = "local"  # host of paths and imported samples (schemas.records.RepositoryRecord)
@@ -148,7 +150,7 @@ def _config_block(config: ConfigFacts, own: Sequence[Column], shares: bool) -> s
 def _columns(schema: pa.Schema) -> list[Column]:
     """Return name, type and meaning of a schema's columns."""
     docs: Mapping[str, str] = column_docs(_row_type(schema))
-    return [(column.name, str(column.type), docs.get(column.name, "")) for column in schema]
+    return [(column.name, type_name(column.type), docs.get(column.name, "")) for column in schema]
 
 
 def _row_type(schema: pa.Schema) -> str:

@@ -2,10 +2,12 @@
 
 import ast
 import inspect
+from dataclasses import is_dataclass
 from functools import cache
 from itertools import pairwise
+from typing import get_args, get_type_hints
 
-from schemas import records, tasks
+from schemas import execution, records, tasks
 
 
 @cache
@@ -17,7 +19,16 @@ def column_docs(row_type_name: str) -> dict[str, str]:
     docs: dict[str, str] = {}
     for ancestor in reversed(row_type.__mro__[:-1]):
         docs |= _own_docs(ancestor)
+    for name, parts in _parts(row_type).items():
+        docs[name] = " ".join([docs[name], *(f"`{part}`: {text}" for part, text in column_docs(parts).items())])
     return docs
+
+
+def _parts(row_type: type) -> dict[str, str]:
+    """Return the row types inside the columns that are structs or lists of them, by column."""
+    hints = get_type_hints(row_type) if is_dataclass(row_type) else {}
+    inner = {name: next(iter(get_args(hint)), hint) for name, hint in hints.items()}
+    return {name: kind.__name__ for name, kind in inner.items() if isinstance(kind, type) and is_dataclass(kind)}
 
 
 def row_type_doc(row_type_name: str) -> str:
@@ -26,7 +37,7 @@ def row_type_doc(row_type_name: str) -> str:
 
 
 def _row_type(name: str) -> type | None:
-    row_type = getattr(tasks, name, None) or getattr(records, name, None)
+    row_type = next((found for module in (tasks, records, execution) if (found := getattr(module, name, None))), None)
     return row_type if isinstance(row_type, type) else None
 
 

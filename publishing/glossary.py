@@ -26,6 +26,7 @@ STAGES = {
     "dedup_references": "a data point that `dedup_old` let through, compared with the reference sets",
     "dedup_exact": "a data point that the stages before let through, those of all repositories together",
     "dedup_near": "a data point that equals no earlier one",
+    "real_code": "a data point that `dedup_near` let through, to be proven by execution",
     _ANY_TESTBED: "a data point that `dedup_near` let through, looked at for the testbed of that name",
 }
 
@@ -119,6 +120,9 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "lone_surrogate": "the code holds half of a surrogate pair and has no UTF-8 form",
         "near_duplicate": "similar to the row that the detail names as `keeper=`, or linked to it by the row that it "
         "names as `via=`",
+    },
+    ("real_code",): {
+        "not_at_head": "the method does not stand in the executed tree as its commit brought it",
     },
     (_ANY_TESTBED,): {
         "answer_in_prompt": "what would be given holds the whole answer",

@@ -90,15 +90,21 @@ def read_header(folder: Path) -> dict[str, Any]:
     return values
 
 
-def features(schema: pa.Schema) -> list[dict[str, str]]:
+def features(schema: pa.Schema) -> list[dict[str, Any]]:
     """Return a schema in the card's notation (`datasets.Features` as YAML)."""
     return [_feature(column) for column in schema]
 
 
-def _feature(column: pa.Field) -> dict[str, str]:
-    if pa.types.is_list(column.type):
-        return {"name": column.name, "list": _dtype(column.type.value_type, column.name)}
-    return {"name": column.name, "dtype": _dtype(column.type, column.name)}
+def _feature(column: pa.Field) -> dict[str, Any]:
+    kind, name = column.type, column.name
+    if pa.types.is_struct(kind):
+        return {"name": name, "struct": [_feature(item) for item in kind]}
+    if pa.types.is_list(kind):
+        inner = kind.value_type
+        if pa.types.is_struct(inner):
+            return {"name": name, "list": [_feature(item) for item in inner]}
+        return {"name": name, "list": _dtype(inner, name)}
+    return {"name": name, "dtype": _dtype(kind, name)}
 
 
 def _dtype(kind: pa.DataType, name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.config import TESTBEDS
+from schemas.config import ALL_TESTBEDS
 from schemas.errors import PipelineError
 from warehouse.tables import FileEntry, write_table
 
@@ -23,7 +23,7 @@ _EXCLUSION_ORDER = ("stage", "row_id", "reason", "detail")
 
 def config_order(names: Iterable[str]) -> list[str]:
     """Return config names in the contract's order, unknown ones behind it by name, exclusions last."""
-    rank = {name: index for index, name in enumerate(TESTBEDS)}
+    rank = {name: index for index, name in enumerate(ALL_TESTBEDS)}
     return sorted(names, key=lambda name: (name == EXCLUSIONS, rank.get(name, len(rank)), name))
 
 

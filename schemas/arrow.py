@@ -53,6 +53,17 @@ def schema_of(row_type: type) -> pa.Schema:
     )
 
 
+def type_name(arrow_type: pa.DataType) -> str:
+    """Return a type for readers, without the names that pyarrow gives to the parts of nested types."""
+    if pa.types.is_list(arrow_type):
+        return f"list of {type_name(arrow_type.value_type)}"
+    if pa.types.is_map(arrow_type):
+        return f"map of {type_name(arrow_type.key_type)} to {type_name(arrow_type.item_type)}"
+    if pa.types.is_struct(arrow_type):
+        return f"struct of {', '.join(f'{item.name} ({type_name(item.type)})' for item in arrow_type)}"
+    return str(arrow_type)
+
+
 def _columns_of(row_type: type) -> list[pa.Field]:
     hints = get_type_hints(row_type)
     columns = []

@@ -16,6 +16,7 @@ from typing import TypeVar, Union, get_args, get_origin, get_type_hints
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from schemas.errors import ConfigError
+from schemas.execution import RealCodeConfig, check_real_code
 from schemas.records import Novelty
 from schemas.references import Keep, OldCode, ReferenceConfig, check_references
 
@@ -35,6 +36,8 @@ TESTBEDS = (
     "commit_gen",
     "summarization_gen",
 )
+PROVEN_TESTBEDS = ("real_code",)  # need a sandbox, so they are built only when they are named
+ALL_TESTBEDS = (*TESTBEDS, *PROVEN_TESTBEDS)
 
 
 class UnknownLicence(StrEnum):
@@ -148,7 +151,7 @@ class TestbedsConfig:
     """Sampling of the testbeds (`[testbeds]`)."""
 
     names: tuple[str, ...] = TESTBEDS
-    """Testbeds to build."""
+    """Testbeds to build; all but `real_code` when left out."""
     size: int = 3_000
     """Rows of each generation testbed at most (Galeras' size)."""
     max_per_repo: int = 200
@@ -189,6 +192,8 @@ class Config:
     """Removal of duplicates."""
     testbeds: TestbedsConfig = field(default_factory=TestbedsConfig)
     """Sampling of the testbeds."""
+    real_code: RealCodeConfig = field(default_factory=RealCodeConfig)
+    """Proof by execution."""
     release: ReleaseConfig = field(default_factory=ReleaseConfig)
     """The release folder."""
 
@@ -310,9 +315,10 @@ def _check(config: Config) -> None:
     if config.features.novelty == (Novelty.COPIED_OLD,) and config.dedup.copied_old is OldCode.OFF:
         raise ConfigError('features.novelty asks for copied_old alone, which dedup.copied_old = "off" never finds')
     check_references(config.dedup.references)
-    unknown = sorted(set(config.testbeds.names) - set(TESTBEDS))
+    unknown = sorted(set(config.testbeds.names) - set(ALL_TESTBEDS))
     if unknown:
-        raise ConfigError(f"unknown testbed {', '.join(unknown)}; known testbeds: {', '.join(TESTBEDS)}")
+        raise ConfigError(f"unknown testbed {', '.join(unknown)}; known testbeds: {', '.join(ALL_TESTBEDS)}")
+    check_real_code(config.real_code)
     if min(config.testbeds.size, config.testbeds.max_per_repo, config.testbeds.max_per_commit) < 1:
         raise ConfigError("testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be at least 1")
     version = config.release.version

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from schemas.errors import ConfigError
 from schemas.records import DataPoint
 
 
@@ -190,3 +191,44 @@ class RealCodeConfig:
     """Processes and threads of a repository's tests."""
     disk_mib: int = 1_024
     """What a repository's tests may write."""
+
+
+def check_real_code(config: RealCodeConfig) -> None:
+    """Refuse values that no run could use."""
+    for name in ("runs", "build_seconds", "suite_seconds", "memory_mib", "pids", "disk_mib"):
+        if getattr(config, name) < 1:
+            raise ConfigError(f"real_code.{name} must be at least 1")
+    if config.backend is BackendName.DOCKER and not config.image:
+        raise ConfigError('real_code.backend = "docker" needs real_code.image, an image by digest or id')
+
+
+@dataclass(frozen=True, slots=True)
+class RealCodeRun:
+    """What proving one repository cost (table `real_code_runs`); measured, so in no release."""
+
+    repo: str
+    """owner/name."""
+    base_commit: str
+    """Commit whose tree was executed."""
+    reason: str
+    """Why the repository as a whole gave no task; empty when it could be executed."""
+    python: str
+    """Version of the interpreter; empty without an environment."""
+    isolation: str
+    """Backend and what it could enforce."""
+    n_tests: int
+    """Tests of the repository that were collected."""
+    n_flaky: int
+    """Tests that did not agree with themselves."""
+    n_candidates: int
+    """Functions that were looked at."""
+    n_mocks: int
+    """Mocks that were judged."""
+    n_tasks: int
+    """Functions that were proven."""
+    build_seconds: float
+    """Elapsed time of building the environment."""
+    proof_seconds: float
+    """Elapsed time of running tests."""
+    proof_cpu_seconds: float
+    """Processor time of running tests."""

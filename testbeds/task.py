@@ -40,7 +40,7 @@ class Testbed:
     """At most the configured number of rows of one commit."""
 
 
-def extend(point: DataPoint, row_type: type[Row], **columns: str | int) -> Row:
+def extend(point: DataPoint, row_type: type[Row], **columns: object) -> Row:
     """Return the row that has the point's columns and the task's own."""
     values: dict[str, Any] = {name: getattr(point, name) for name in _POINT_FIELDS}
     return row_type(**(values | columns))

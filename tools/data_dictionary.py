@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import pyarrow as pa
-
 from publishing.glossary import REASONS_BY_STAGE, STAGES
-from schemas import comparisons, history, records, tasks
-from schemas.arrow import SCHEMA_VERSION, schema_of
+from schemas import comparisons, execution, history, records, tasks
+from schemas.arrow import SCHEMA_VERSION, schema_of, type_name
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "data-dictionary.md"
-SOURCES = tuple(ROOT / "schemas" / f"{name}.py" for name in ("records", "history", "comparisons", "tasks"))
+SOURCES = tuple(ROOT / "schemas" / f"{name}.py" for name in ("records", "history", "comparisons", "tasks", "execution"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,10 @@ SECTIONS = (
     Section("from_docstring", tasks.FromDocString, records.DataPoint),
     Section("commit_gen", tasks.CommitGen, records.DataPoint),
     Section("summarization_gen", tasks.SummarizationGen, records.DataPoint),
+    Section("real_code", execution.RealCode, records.DataPoint),
+    Section("real_code: one of `mocks`", execution.MockResult),
+    Section("real_code: `environment`", execution.Environment),
+    Section("real_code_runs", execution.RealCodeRun),
     Section("cutoffs", comparisons.Cutoff),
     Section("old_methods", comparisons.OldMethod),
     Section("copied_old", comparisons.OldCopy),
@@ -93,9 +95,9 @@ SAME_NAME_OTHER_MEANING = {
 
 HEADER = f"""# Data dictionary
 
-Made by `python -m tools.data_dictionary` from `schemas/` (`records.py`, `comparisons.py`, `tasks.py`) and
-`publishing/glossary.py`; do not edit. A test and `make check` compare it with the code. Schema version
-{SCHEMA_VERSION}.
+Made by `python -m tools.data_dictionary` from `schemas/` (`records.py`, `history.py`, `comparisons.py`, `tasks.py`,
+`execution.py`) and `publishing/glossary.py`; do not edit. A test and `make check` compare it with the
+code. Schema version {SCHEMA_VERSION}.
 
 Every column of the lake's tables and of a release's configurations: its Arrow type, whether it may be null, what it
 means and how it is computed, and the name it has in the data that Galeras published where that differs.
@@ -153,18 +155,9 @@ def _section(section: Section, docs: Mapping[str, Mapping[str, str]]) -> str:
         meaning = docs[section.row_type.__name__].get(column.name, "")
         if not meaning:
             raise ValueError(f"{section.row_type.__name__}.{column.name} has no docstring line under it")
-        cells = [f"`{column.name}`", _type(column.type), "yes" if column.nullable else "no", meaning]
+        cells = [f"`{column.name}`", type_name(column.type), "yes" if column.nullable else "no", meaning]
         lines.append(_row(cells + ([aliases.get(column.name, "")] if aliases else [])))
     return "\n".join([*lines, ""])
-
-
-def _type(arrow_type: pa.DataType) -> str:
-    """Return the name of an Arrow type without the names that pyarrow gives to the parts of nested types."""
-    if pa.types.is_list(arrow_type):
-        return f"list of {_type(arrow_type.value_type)}"
-    if pa.types.is_map(arrow_type):
-        return f"map of {_type(arrow_type.key_type)} to {_type(arrow_type.item_type)}"
-    return str(arrow_type)
 
 
 def _row(cells: Sequence[str]) -> str:

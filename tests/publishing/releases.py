@@ -13,6 +13,7 @@ from publishing.inputs import ReleaseInputs
 from publishing.release import write_release
 from schemas.arrow import to_table
 from schemas.config import Config, ReleaseConfig, SourceConfig, WindowConfig
+from schemas.execution import Environment, MockKind, MockResult, RealCode, Verdict
 from schemas.records import DataPoint, Exclusion, RepositoryRecord, StageReport
 from schemas.tasks import CommitGen, FromDocString, RandomCut, SummarizationGen, WithDocString
 from tests.builders import make_point
@@ -87,6 +88,20 @@ ROW_TYPES: dict[str, type] = {
     "commit_gen": CommitGen,
     "summarization_gen": SummarizationGen,
 }
+
+
+def real_code_row(point: DataPoint) -> RealCode:
+    """A row of real_code with nested columns, empty lists among them."""
+    mocks = (
+        MockResult(MockKind.PASS, "    pass\n", Verdict.CAUGHT, ('t.py::test_a[é "b"]',), "AssertionError"),
+        MockResult(MockKind.RAISE, "    raise\n", Verdict.SURVIVED, ()),
+    )
+    environment = Environment("3.12.1", "pytest==8.3.4\n", "2026-01-02", ("pytest",), (), ("-q",), "bubblewrap+rlimits")
+    return task(
+        point, RealCode, instance_id=f"o__n-{point.row_id}", base_commit="e" * 40, intent_type="function",
+        left_context="def f():\n", canonical_solution="    return 1\n", right_context="", PASS_TO_PASS=("a", "b"),
+        FAIL_TO_PASS=("a",), mocks=mocks, environment=environment, test_command="pytest", runs=4, flaky_tests=(),
+    )  # fmt: skip
 
 
 def make_inputs(rows: Sequence[DataPoint] | None = None, **overrides: Any) -> ReleaseInputs:  # noqa: ANN401 - as fields

@@ -20,7 +20,7 @@ from schemas.config import TESTBEDS
 from schemas.records import Novelty
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("miners", "features", "dedup", "testbeds", "flows")
+PACKAGES = ("miners", "features", "dedup", "sandbox", "testbeds", "flows")
 REASON = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 # Strings at the place of a reason that are none: stages that Exclusions name as literals.
 NO_REASONS = frozenset({"commits", "cutoff", "files", "index", "methods", "sources"})
@@ -90,7 +90,7 @@ def other(): return "ninth"
 def test_every_stage_has_a_meaning() -> None:
     mining = {COMMITS_STAGE, "sources", "files", "methods", "index", "history"}
     dedup = {OLD_STAGE, REFERENCES_STAGE, MATCH_STAGE, EXACT_STAGE, NEAR_STAGE}
-    assert set(STAGES) == mining | dedup | {FEATURES_STAGE, CUTOFF_STAGE, "testbed_*"}
+    assert set(STAGES) == mining | dedup | {FEATURES_STAGE, CUTOFF_STAGE, "real_code", "testbed_*"}
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}
     assert stage_meaning("testbed_random_cut") == STAGES["testbed_*"]
     assert stage_meaning("commits") == STAGES["commits"]

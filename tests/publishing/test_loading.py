@@ -5,6 +5,7 @@ import os
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from publishing import shards
 from publishing.header import features, read_header
 from publishing.release import write_release
 from schemas.arrow import from_table, schema_of, to_table
+from schemas.execution import RealCode
 from schemas.records import CommitRecord, DataPoint, Exclusion
-from tests.publishing.releases import ROW_TYPES, make_inputs, points, rows_by_testbed
+from tests.publishing.releases import ROW_TYPES, make_inputs, points, real_code_row, rows_by_testbed
 from warehouse.tables import read_table
 
 SHARD = "test-00000-of-00001.parquet"
@@ -56,6 +58,25 @@ def test_loaded_rows_are_the_very_rows(folder: Path, tmp_path: Path) -> None:
     assert sorted(loaded, key=lambda row: row.row_id) == sorted(points(), key=lambda row: row.row_id)
 
 
+def test_rows_with_structs_load_as_they_are(tmp_path: Path) -> None:
+    rows = [real_code_row(point) for point in points()]
+    inputs = make_inputs()
+    inputs = replace(inputs, tables={**inputs.tables, "real_code": to_table(rows, RealCode)})
+    folder = write_release(inputs, tmp_path).folder
+    dataset = load(folder, "real_code", tmp_path / "cache")
+    assert dataset.features == datasets.Features.from_arrow_schema(schema_of(RealCode))
+    loaded = list(from_table(dataset.data.table, RealCode))
+    assert sorted(loaded, key=lambda row: row.row_id) == sorted(rows, key=lambda row: row.row_id)
+    with duckdb.connect() as connection:
+        query = f"SELECT DISTINCT mocks[1].failing_tests[1], environment.python FROM '{folder}/real_code/*.parquet'"
+        assert connection.execute(query).fetchall() == [('t.py::test_a[é "b"]', "3.12.1")]
+    card = (folder / "README.md").read_text()
+    assert (
+        "| `mocks` | list of struct of kind (string), body (string), verdict (string), failing_tests (list of " in card
+    )
+    assert "`failing_tests`: Node ids of the covering tests that failed, sorted." in card
+
+
 def test_streaming_gives_the_same_rows(folder: Path, tmp_path: Path) -> None:
     stream = load(folder, "random_cut", tmp_path, streaming=True)
     assert list(stream) == read_table(folder / "random_cut" / SHARD).to_pylist()
@@ -90,7 +111,7 @@ def test_sizes_in_the_card_are_what_datasets_measures(folder: Path, tmp_path: Pa
         assert info["download_size"] == measured.download_size
 
 
-@pytest.mark.parametrize("row_type", [*ROW_TYPES.values(), Exclusion, CommitRecord])
+@pytest.mark.parametrize("row_type", [*ROW_TYPES.values(), RealCode, Exclusion, CommitRecord])
 def test_features_are_written_as_datasets_writes_them(row_type: type) -> None:
     schema = schema_of(row_type)
     assert features(schema) == datasets.Features.from_arrow_schema(schema)._to_yaml_list()

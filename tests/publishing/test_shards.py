@@ -19,7 +19,7 @@ BASE = datetime(2024, 3, 1, tzinfo=UTC)
 
 def test_configs_stand_in_the_contracts_order_and_exclusions_last() -> None:
     names = ["real_code", "exclusions", "commit_gen", "another", "raw_data", "random_cut"]
-    assert config_order(names) == ["raw_data", "random_cut", "commit_gen", "another", "real_code", "exclusions"]
+    assert config_order(names) == ["raw_data", "random_cut", "commit_gen", "real_code", "another", "exclusions"]
 
 
 def test_pattern_of_a_config() -> None:
