@@ -65,6 +65,8 @@ class SourceConfig:
     """The host's numeric id, where known: it identifies the repository through renames, in row ids too."""
     aliases: tuple[str, ...] = ()
     """Other names of the repository, such as earlier ones: owner/name each; only for a single location."""
+    execute: bool = True
+    """Whether `real_code` may execute it; false leaves it out of that testbed alone."""
     optional: bool = False
     """A location that does not exist or is no usable repository is skipped with a reason, not an error."""
 

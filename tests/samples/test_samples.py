@@ -3,7 +3,7 @@
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from schemas.config import (
     TestbedsConfig,
     load_config,
 )
+from schemas.execution import DocstringNeed, RealCodeConfig
 from tests.builders import GIT_ENVIRONMENT, git
 from tests.samples.support import QUICKSTART, ROOT, SAMPLES, import_stream, text_of
 
@@ -238,7 +239,16 @@ def test_public_example_shows_every_option_with_its_default() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("name", ["quickstart", "public"])
+def test_real_code_example_shows_every_option_with_its_default() -> None:
+    path = ROOT / "configs" / "realcode.toml"
+    config = load_config(path)
+    assert replace(config.real_code, docstring=DocstringNeed.ANY) == RealCodeConfig()
+    assert config.testbeds.names == ("raw_data", "real_code")
+    text = path.read_text(encoding="utf-8")
+    assert [key for key in RealCodeConfig.__slots__ if f"{key} = " not in text] == []
+
+
+@pytest.mark.parametrize("name", ["quickstart", "public", "realcode"])
 def test_every_key_of_a_configuration_is_explained(name: str) -> None:
     lines = (ROOT / "configs" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
     keys = [position for position, line in enumerate(lines) if re.match(r"[a-z_]+ = ", line)]
