@@ -1,0 +1,13 @@
+"""Kinds of sandbox; `open_backend` gives the one that the configuration names."""
+
+from sandbox.backends.bubblewrap import BubblewrapBackend
+from sandbox.protocol import Backend
+from schemas.errors import ConfigError
+from schemas.execution import BackendName, RealCodeConfig
+
+
+def open_backend(config: RealCodeConfig) -> Backend:
+    """Return the backend that the configuration names; ConfigError, with what to do, when it cannot be used here."""
+    if config.backend is BackendName.BUBBLEWRAP:
+        return BubblewrapBackend()
+    raise ConfigError(f"backend {config.backend.value} is not available yet")

@@ -1,0 +1,39 @@
+"""Mounts and namespaces, by the C library."""
+
+import ctypes
+import os
+
+# <linux/mount.h>, <linux/sched.h>
+MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    """Call mount(2)."""
+    arguments = [os.fsencode(text) for text in (source, target, kind)]
+    _check(_libc.mount(*arguments, ctypes.c_ulong(flags), os.fsencode(options)), f"mount {kind or 'bind'} {target}")
+
+
+def umount(target: str, flags: int = 0) -> None:
+    """Call umount2(2)."""
+    _check(_libc.umount2(os.fsencode(target), flags), f"umount {target}")
+
+
+def enter_namespaces() -> None:
+    """Leave the mount namespace, as root of a user namespace where that takes one."""
+    uid, gid = os.getuid(), os.getgid()
+    _check(_libc.unshare(CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)), "unshare")
+    if uid:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    mount("none", "/", "", MS_REC | MS_PRIVATE)
