@@ -84,11 +84,12 @@ class BubblewrapSession:
             )  # fmt: skip
         # Without the right to look into a folder nobody but root can name what is in it: root's holder binds first.
         self.staged = os.getuid() == 0
+        binds = [(str(bind.host.resolve()), bind.writable) for bind in spec.binds] if self.staged else []
         self.ask(
             {
                 "op": "setup", "stage": str(stage), "source": str(spec.source.resolve()) if spec.source else None,
                 "uid": UNPRIVILEGED_ID, "disk_bytes": spec.limits.disk_bytes, "overlay": True, "etc": _ETC,
-                "groups": [], "binds": [(str(bind.host.resolve()), bind.writable) for bind in spec.binds] if self.staged else [],
+                "groups": [], "binds": binds,
             }
         )  # fmt: skip
 
