@@ -251,6 +251,7 @@ EXCLUDED = (
 SILENT = (
     SilentCase("before_cutoff", "almanac", "Start almanac", candidate=False),
     SilentCase("before_cutoff", "conveyor", "Start conveyor", candidate=False),
+    SilentCase("before_cutoff", "foyer", "Start foyer", candidate=False),
     SilentCase("before_cutoff", "gridtext", "Start gridtext", candidate=False),
     SilentCase("before_cutoff", "measures", "Start measures", candidate=False),
     SilentCase("before_cutoff", "planar", "Start planar", candidate=False),
@@ -339,3 +340,31 @@ IN_TESTBEDS = (
     *(TestbedCase("type_parameters", "planar", "closest", name, None) for name in GENERATION),
     *(TestbedCase("one_liner", "quirks", "with_semicolons", name, None) for name in GENERATION),
 )
+
+# Outcome of the testbed real_code for every new function of foyer that is no test: `task` or the reason.
+REAL_CODE: Mapping[str, Mapping[str, str]] = {
+    "proven": dict.fromkeys(
+        (
+            "ticket_number", "say_number", "Roll.from_label", "Roll.rolls_needed", "row_name", "SeatPlan.best_block",
+            "SeatPlan.take", "price_of", "WaitingList.serve", "WaitingList.note", "longest_wait",
+        ),
+        "task",
+    ),
+    "proven_awkward_ids": {"check_digit": "task", "read_number": "task", "split_seat": "task"},
+    "proven_generator": {"Roll.tear": "task", "SeatPlan.free_seats": "task", "SeatPlan.hold": "task"},
+    "proven_coroutine": {"WaitingList.ask": "task"},
+    "proven_property": {"Roll.left": "task"},
+    "proven_init": {"Roll.__init__": "task", "SeatPlan.__init__": "task"},
+    "proven_in_set_up": {"WaitingList.join": "task"},
+    "proven_overloaded": {"SeatPlan.state": "task"},
+    "proven_beside_flaky": {"badge": "task"},
+    "asserts_nothing": {"family_rebate": "mock_survived", "SeatPlan.draw": "mock_survived"},
+    "asserts_the_default": {"is_preview": "mock_survived"},
+    "swallows_failure": {"bill": "mock_survived"},
+    "flaky_by_order": {"cloakroom_number": "only_flaky_tests"},
+    "flaky_by_hash_seed": {"first_called": "only_flaky_tests"},
+    "skipped_without_variable": {"print_receipt": "not_covered"},
+    "without_test": {"export_sales": "not_covered"},
+    "run_at_import": {"radio_words": "runs_at_import"},
+    "changed_later": {"money": "not_at_head"},
+}  # fmt: skip

@@ -82,6 +82,7 @@ def run_all(folder: Path) -> Run:
     copies = [
         copy
         for methods in old
+        if methods
         for copy in find_copies([row for row in new if row.repo == methods[0].repo], [methods], config.dedup)
     ]
     copied = exclude_copies(new, copies, config.features.novelty)

@@ -18,6 +18,7 @@ from tests.samples.cases import (
     IN_TESTBEDS,
     METHODS,
     POINTS,
+    REAL_CODE,
     SILENT,
     ExcludedCase,
     MethodCase,
@@ -31,7 +32,7 @@ from tests.samples.support import Run, readme_ids, run_all, text_of
 OWN_TESTS = {
     "conditional_definitions", "string_with_def", "no_definitions", "exact_duplicate", "near_across_repositories",
     "near_in_one_file", "overloads", "latin1_message", "decorated", "moved_across_files", "moved_and_modified",
-    "old_method_copied", "revert",
+    "old_method_copied", "revert", "overload_stubs",
 }  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def commit_id_of(run: Run, folder: Path, repo: str, subject: str) -> str:
 
 def test_every_promise_of_the_readme_has_a_test() -> None:
     tested = {case.id for group in (METHODS, EXCLUDED, SILENT, POINTS, IN_TESTBEDS) for case in group} | OWN_TESTS
+    tested |= set(REAL_CODE)
     assert sorted(tested) == sorted(readme_ids())
     assert len(set(readme_ids())) == len(readme_ids())
 
@@ -129,7 +131,7 @@ def test_licence_that_is_not_in_the_list_is_left_out_and_named(run: Run) -> None
 
 def test_test_functions_are_in_raw_data(run: Run) -> None:
     names = sorted(row.fun_name for row in run.testbeds["raw_data"].rows if row.is_test)
-    assert len(names) == 9
+    assert len(names) == 49
     assert {"WidthTest.setUp", "lengths", "sample_table"} < set(names)
 
 
@@ -179,7 +181,7 @@ def test_line_ends_are_kept(run: Run) -> None:
     assert (codes["visible"].count("\r\n"), codes["visible"].count("\n")) == (2, 4)
 
 
-@pytest.mark.parametrize("repo", ["almanac", "conveyor", "gridtext", "measures", "planar", "quirks"])
+@pytest.mark.parametrize("repo", ["almanac", "conveyor", "foyer", "gridtext", "measures", "planar", "quirks"])
 def test_spans_are_byte_offsets_of_the_blob(repo: str, run: Run) -> None:
     for row in run.mined[repo].methods:
         raw = run.blobs[row.blob_id][row.start_byte : row.end_byte]
@@ -244,8 +246,24 @@ def test_overload_stubs_with_equal_token_sets_are_near_duplicates(run: Run) -> N
     assert (item.reason, item.detail.split()[1]) == ("near_duplicate", "jaccard=1.0")
 
 
+def test_of_two_overload_stubs_one_is_a_near_duplicate_and_the_other_trivial(run: Run) -> None:
+    ((repo, item, keeper_repo),) = excluded_by_dedup(run, "SeatPlan.state")
+    assert (repo, item.reason, keeper_repo) == ("samples/foyer", "near_duplicate", "samples/foyer")
+    ids = {point.row_id for point in points_of(run, "foyer", "SeatPlan.state")}
+    assert [item.reason for item in run.testbeds["random_cut"].excluded if item.row_id in ids] == ["trivial_body"]
+    assert len([row for row in run.testbeds["random_cut"].rows if row.row_id in ids]) == 1
+
+
+def test_every_new_function_of_foyer_has_one_promise_for_real_code(run: Run) -> None:
+    promised = [name for group in REAL_CODE.values() for name in group]
+    rows = [row for row in run.mined["foyer"].methods if row.novelty is Novelty.ADDED and not row.is_test]
+    # Two of the three named so are stubs of overloads.
+    assert sorted(promised) == sorted({row.fun_name for row in rows})
+    assert len(rows) == len(promised) + 2
+
+
 def test_nothing_else_is_a_duplicate(run: Run) -> None:
-    assert Counter(item.reason for item in run.dedup.excluded) == {"exact_duplicate": 1, "near_duplicate": 3}
+    assert Counter(item.reason for item in run.dedup.excluded) == {"exact_duplicate": 1, "near_duplicate": 4}
 
 
 def test_every_row_is_accounted_for(run: Run) -> None:
@@ -269,9 +287,9 @@ def test_every_row_is_accounted_for(run: Run) -> None:
 def test_funnel_of_the_samples(run: Run) -> None:
     classes = Counter(row.novelty for mined in run.mined.values() for row in mined.methods)
     assert classes == {
-        Novelty.ADDED: 249,
+        Novelty.ADDED: 325,
         Novelty.RESTORED: 2,
-        Novelty.MODIFIED: 6,
+        Novelty.MODIFIED: 7,
         Novelty.MOVED: 2,
         Novelty.RENAMED: 1,
         Novelty.REFORMATTED: 1,
@@ -284,7 +302,7 @@ def test_funnel_of_the_samples(run: Run) -> None:
 def test_no_testbed_is_small(name: str, run: Run) -> None:
     rows = run.testbeds[name].rows
     assert len(rows) >= 100
-    assert len({row.repo for row in rows}) == 6
+    assert len({row.repo for row in rows}) == 7
 
 
 def test_task_columns_hold_together(run: Run) -> None:

@@ -44,6 +44,7 @@ FACTS = {
         19,
         ("metrics", "topic-cron", "topic-events", "topic-retry", "topic-states"),
     ),
+    "foyer": Facts("main", "f5c1f9401505a65622901a206cd46b3618798ec5", 7, 0, 15),
     "gridtext": Facts("main", "81da54060a470d741f2037340d926b2a627a1fb6", 7, 0, 15),
     "measures": Facts("main", "e69fe81f4d5ac3a7df2febae8d48101441604dcc", 8, 0, 13),
     "planar": Facts("main", "7eabd3491fb6b85299006ec76788accdc1e3454f", 7, 1, 9, ("plotter",)),
