@@ -1,0 +1,189 @@
+"""The pytest plugin: which tests run, in which order, and a signed record for every phase of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .tracing import IMPORT, Key, Tracer
+from .wire import Sender
+
+MAX_TEXT = 300  # characters of an exception's first line that are kept
+MAX_ID = 10_000  # characters of a node id; a test with a longer one is left out, its records would not fit
+CHUNK = 60_000  # characters of node ids in one record, escapes included: below wire.MAX_MESSAGE with one more id
+_VERSION = int(pytest.__version__.split(".")[0])
+
+
+def first_line(value: BaseException | None) -> str:
+    """Return the first line of an exception's text, shortened; tested code may break its own `__str__`."""
+    try:
+        lines = str(value).splitlines()
+    except Exception:  # noqa: BLE001 - whatever it raises, the test has failed already
+        return "unprintable"
+    return lines[0][:MAX_TEXT] if lines else ""
+
+
+def chunks(ids: list[str]) -> Generator[list[str], None, None]:
+    """Yield a list of node ids in parts that fit into a record."""
+    part: list[str] = []
+    size = 0
+    for id_ in ids:
+        part.append(id_)
+        size += len(ascii(id_)) + 3
+        if size > CHUNK:
+            yield part
+            part, size = [], 0
+    yield part
+
+
+class Reporter:
+    """Sends a record when a test starts and for each report of each of its phases."""
+
+    def __init__(self, sender: Sender, *, stop: bool = False, started: Callable[[str], None] | None = None) -> None:
+        self.sender = sender
+        self.stop = stop
+        self.started = started
+        self.failed = False
+        self.session: pytest.Session | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Remember the session, to stop it."""
+        self.session = session
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Tell that a test begins: its time is limited from now on."""
+        if self.started is not None:
+            self.started(nodeid)
+        self.sender.send({"t": "start", "id": nodeid})
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+        """Note exception type and first line on the report."""
+        outcome = yield
+        report = outcome.get_result()
+        if call.excinfo is not None:
+            report.postquem = (call.excinfo.typename, first_line(call.excinfo.value))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Send the report of a phase; subtests and reruns send several with one node id."""
+        kind, text = getattr(report, "postquem", ("", ""))
+        xfail = hasattr(report, "wasxfail")
+        if report.outcome == "failed" and report.when in ("setup", "call"):
+            self.failed = True
+            if self.stop and self.session is not None:
+                self.session.shouldstop = "a test failed"
+        self.sender.send(
+            {
+                "t": "phase", "id": report.nodeid, "when": report.when, "outcome": report.outcome, "xfail": xfail,
+                "seconds": round(report.duration, 6), "error": kind, "text": text,
+            }
+        )  # fmt: skip
+
+
+class Selection:
+    """Chooses what is collected and run, and tells what was collected."""
+
+    def __init__(self, sender: Sender, job: dict[str, Any]) -> None:
+        self.sender = sender
+        ids = job.get("ids")
+        self.ids = None if ids is None else frozenset(ids)
+        self.excluded = frozenset(job.get("excluded", ()))
+        self.files = None if ids is None else frozenset(id_.split("::", 1)[0] for id_ in ids)
+        self.reverse = bool(job.get("reverse"))
+        self.root = Path.cwd()
+
+    def ignores(self, path: Any) -> bool | None:  # noqa: ANN401 - pathlib or py.path, by the version of pytest
+        """Leave out files without a wanted test; `__init__.py` belongs to those beside it."""
+        if self.files is None or os.path.isdir(path) or os.path.basename(path) == "__init__.py":
+            return None
+        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
+        return None if relative in self.files else True
+
+    if _VERSION >= 7:
+
+        def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+            """Leave out files without a wanted test."""
+            return self.ignores(collection_path)
+
+    else:
+
+        @pytest.hookimpl(specname="pytest_ignore_collect")
+        def ignore_collect(self, path: Any) -> bool | None:  # noqa: ANN401 - py.path.local
+            """Leave out files without a wanted test."""
+            return self.ignores(path)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Tell of what could not be collected."""
+        if report.failed:
+            last = [line for line in str(report.longrepr).splitlines() if line.strip()]
+            self.sender.send({"t": "broken", "id": report.nodeid, "text": last[-1][:MAX_TEXT] if last else ""})
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the wanted tests in the wanted order."""
+        wanted = self.ids
+        items[:] = [
+            item
+            for item in items
+            if (wanted is None or item.nodeid in wanted)
+            and item.nodeid not in self.excluded
+            and len(item.nodeid) <= MAX_ID
+        ]
+        if self.reverse:
+            items.reverse()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Tell which tests will run, in order."""
+        ids = [item.nodeid for item in session.items]
+        for part in chunks(ids):
+            self.sender.send({"t": "collected", "ids": part})
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell that pytest itself or a plugin broke."""
+        self.sender.send({"t": "internal", "error": excinfo.typename, "text": first_line(excinfo.value)})
+
+
+class Contexts:
+    """Tells the tracer which test and phase is running, and sends at the end which targets they entered."""
+
+    def __init__(self, sender: Sender, tracer: Tracer, targets: list[list[Any]]) -> None:
+        self.sender = sender
+        self.tracer = tracer
+        self.targets = {(path, name, line): number for number, (path, name, line) in enumerate(targets)}
+
+    def _phase(self, item: pytest.Item, phase: str, *, again: bool) -> Generator[None, None, None]:
+        self.tracer.switch((item.nodeid, phase), again=again)
+        yield
+        self.tracer.switch(IMPORT, again=False)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Record a test's set-up."""
+        yield from self._phase(item, "setup", again=True)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Record a test's call."""
+        yield from self._phase(item, "call", again=True)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Record what only the tear-down enters."""
+        yield from self._phase(item, "teardown", again=False)
+
+    def send(self, key_of: Any) -> None:  # noqa: ANN401 - Places.key
+        """Send, for each target, the tests and phases that entered it."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for (nodeid, phase), codes in self.tracer.entered.items():
+            for code in codes.values():
+                key: Key | None = key_of(code)
+                number = None if key is None else self.targets.get(key)
+                if number is not None:
+                    found.setdefault((number, phase), []).append(nodeid)
+        for (number, phase), ids in found.items():
+            for part in chunks(ids):
+                self.sender.send({"t": "entered", "target": number, "phase": phase, "ids": part})

@@ -1,0 +1,111 @@
+"""Runs tests in a sandbox by our own runner, which reports by records and not by text."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sandbox.environment import BuiltEnvironment
+from sandbox.protocol import HANDED_IN, SOURCE, Limits, Session
+from sandbox.reports import ExecReport, read_report
+
+PACKAGE = "_postquem"
+FOLDER = f"{HANDED_IN}/runner"
+JOB = f"{HANDED_IN}/job.json"
+# In the tree, because nothing else can be removed from inside; the supervisor does that before it starts anything.
+KEY = f"{SOURCE}/.postquem-key"
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    f"from {PACKAGE}.supervisor import main; main(sys.argv[1], sys.argv[2], sys.argv[3])"
+)
+# Records of one run: about 700 bytes for each test; a suite of 12,000 tests needs 8 MiB.
+OUTPUT_BYTES = 256 << 20
+# Ours: no limit on failures (`-x` in a project's options), no long tracebacks, which cost more than the tests.
+_OPTIONS = ("--maxfail=0", "--tb=line", "-q")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one test may cost before it counts as hanging."""
+
+    cpu_seconds: float
+    """Processor time of the process that runs it."""
+    wall_seconds: float
+    """Elapsed time, whatever it does with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of the runner."""
+
+    mode: str = "run"
+    """`run`, `forks` or `fresh`."""
+    ids: Sequence[str] | None = None
+    """Tests to run; all when null."""
+    excluded: Sequence[str] = ()
+    """Tests to leave out."""
+    reverse: bool = False
+    """Run in reversed order."""
+    stop: bool = False
+    """Stop at the first failure."""
+    targets: Sequence[tuple[str, str, int]] | None = None
+    """Functions (path, name, first line) whose entry by tests is recorded."""
+    jobs: Sequence[Mapping[str, Any]] = ()
+    """Jobs of a server; their `ids` are numbers into `tests`."""
+    tests: Sequence[str] = ()
+    """Node ids that have a budget of their own."""
+    budgets: Sequence[Budget] = ()
+    """Budgets of `tests`."""
+    default: Budget = field(default_factory=lambda: Budget(60.0, 300.0))
+    """Budget of every other test."""
+    bytecode: bool = False
+    """Write byte code beside the sources, for later runs of the session."""
+
+
+@cache
+def runner_files() -> Mapping[str, bytes]:
+    """Return the files of the runner by their place in a sandbox."""
+    folder = Path(__file__).with_name("inside")
+    return {f"{FOLDER}/{PACKAGE}/{path.name}": path.read_bytes() for path in sorted(folder.glob("*.py"))}
+
+
+def run_job(
+    session: Session,
+    built: BuiltEnvironment,
+    job: Job,
+    limits: Limits,
+    *,
+    env: Mapping[str, str] | None = None,
+    files: Mapping[str, bytes] | None = None,
+) -> ExecReport:
+    """Run a job in a session, with `files` written first, and return what its tests told.
+
+    SandboxError when the sandbox fails; everything that tests can do is in the report.
+    """
+    key = secrets.token_bytes(32)
+    text = json.dumps(
+        {
+            "mode": job.mode,
+            "args": [*built.environment.pytest_args, *_OPTIONS],
+            "ids": None if job.ids is None else list(job.ids),
+            "excluded": list(job.excluded),
+            "reverse": job.reverse,
+            "stop": job.stop,
+            **({} if job.targets is None else {"targets": [list(target) for target in job.targets]}),
+            "jobs": list(job.jobs),
+            "tests": list(job.tests),
+            "budgets": [[budget.cpu_seconds, budget.wall_seconds] for budget in job.budgets],
+            "budget": [job.default.cpu_seconds, job.default.wall_seconds],
+            "bytecode": job.bytecode,
+        }
+    )
+    result = session.exec(
+        (built.python, "-I", "-S", "-c", _BOOT, FOLDER, JOB, KEY),
+        files={**runner_files(), JOB: text.encode(), KEY: key.hex().encode(), **(files or {})},
+        env=env,
+        limits=limits,
+    )
+    return read_report(result, key)
