@@ -120,7 +120,9 @@ class Capabilities:
 
     @property
     def isolation(self) -> str:
-        """Return how rows name the isolation: `bubblewrap+cgroup-v1`."""
+        """Return how rows name the isolation: `bubblewrap+cgroup-v1`, or `unsafe-local`, which is none."""
+        if self.backend == "unsafe-local":
+            return self.backend
         return f"{self.backend}+{'rlimits' if self.cgroup == 'none' else f'cgroup-{self.cgroup}'}"
 
 

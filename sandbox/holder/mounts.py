@@ -8,6 +8,9 @@ MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 32, 4096, 1
 MNT_DETACH = 2
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 
+# <linux/prctl.h>
+PR_SET_CHILD_SUBREAPER = 36
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -37,3 +40,18 @@ def enter_namespaces() -> None:
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
     mount("none", "/", "", MS_REC | MS_PRIVATE)
+
+
+def has_user_attributes(folder: str) -> bool:
+    """Tell whether a file system keeps extended attributes of users; the one in memory does since Linux 6.6."""
+    try:
+        os.setxattr(folder, "user.postquem", b"1")
+        os.removexattr(folder, "user.postquem")
+    except OSError:
+        return False
+    return True
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose parent ended, so that none escapes."""
+    _check(_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")

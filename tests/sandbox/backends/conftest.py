@@ -1,31 +1,58 @@
-"""Sandboxes of every kind, and a small tree to run commands in."""
+"""Sandboxes of every kind, and a small tree to run commands in.
+
+A session is shared by the tests of a module, which start from `reset`; opening one is what takes the time.
+"""
 
 import shutil
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from sandbox.backends import open_backend
-from sandbox.protocol import Backend, Limits, SandboxSpec, Session
-from schemas.execution import BackendName, RealCodeConfig
+from sandbox.protocol import Backend, Bind, Limits, SandboxSpec, Session
+from schemas.execution import BackendName, ExecResult, RealCodeConfig
 
 # What a command that does nothing wrong never comes near.
 LIMITS = Limits(wall_seconds=20, memory_bytes=256 << 20, pids=64, disk_bytes=32 << 20, output_bytes=64 << 10)
+PYTHON = "/w/python/bin/python3"
+ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+
+everywhere = pytest.mark.parametrize("box", ["bubblewrap", "unsafe-local"], indirect=True)
+contained = pytest.mark.parametrize("box", ["bubblewrap"], indirect=True)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A backend and what its sandboxes need to run the tests' interpreter."""
+
+    backend: Backend
+    binds: tuple[Bind, ...]
+
+    def spec(self, tree: Path | None = None, *binds: Bind, limits: Limits = LIMITS) -> SandboxSpec:
+        return SandboxSpec(source=tree, binds=(*self.binds, *binds), env=ENV, limits=limits)
 
 
 @pytest.fixture(scope="session")
-def bubblewrap() -> Backend:
-    if shutil.which("bwrap") is None:
+def interpreter() -> Bind:
+    return Bind(Path(sys.base_prefix), "/w/python")
+
+
+@pytest.fixture(scope="module")
+def box(request: pytest.FixtureRequest, interpreter: Bind) -> Box:
+    name = BackendName(request.param)
+    if name is BackendName.BUBBLEWRAP and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
-    return open_backend(RealCodeConfig(backend=BackendName.BUBBLEWRAP))
+    return Box(open_backend(RealCodeConfig(backend=name)), (interpreter,))
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree with a folder, a file, a script and a symbolic link that leads out of it."""
-    folder = tmp_path / "tree"
-    (folder / "pkg").mkdir(parents=True)
+    folder = tmp_path_factory.mktemp("tree")
+    (folder / "pkg").mkdir()
     (folder / "pkg" / "a.txt").write_text("original\n")
     (folder / "run.sh").write_text("#!/bin/sh\necho ran\n")
     (folder / "run.sh").chmod(0o755)
@@ -33,8 +60,22 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def opened(box: Box, tree: Path) -> Iterator[Session]:
+    with box.backend.open(box.spec(tree)) as session:
+        yield session
+
+
 @pytest.fixture
-def session(bubblewrap: Backend, tree: Path) -> Iterator[Session]:
-    spec = SandboxSpec(source=tree, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}, limits=LIMITS)
-    with bubblewrap.open(spec) as opened:
-        yield opened
+def session(opened: Session) -> Session:
+    opened.reset()
+    return opened
+
+
+def sh(session: Session, script: str, **options: object) -> tuple[int, str, str]:
+    result = session.exec(("sh", "-c", script), **options)  # type: ignore[arg-type]
+    return result.returncode, result.stdout.decode(), result.stderr.decode()
+
+
+def python(session: Session, script: str, **options: object) -> ExecResult:
+    return session.exec((PYTHON, "-I", "-c", script), **options)  # type: ignore[arg-type]
