@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from sandbox.protocol import Capabilities, Limits, SandboxSpec, Session
 from schemas.execution import ExecResult, KilledBy
 
+Open = Callable[[SandboxSpec], AbstractContextManager[Session]]
+
 _PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 _MIB = 1 << 20
 # A command that does nothing is timed so many times; the median counts.
@@ -31,13 +33,14 @@ def _cpu(session: Session) -> bool:
     return 0 < result.cpu_seconds < 0.5
 
 
-def _disk(session: Session) -> bool:
+def _disk(open_session: Open) -> bool:
     script = "head -c 8M /dev/zero > {}/1; head -c 8M /dev/zero > {}/2; cat {}/1 {}/2 | wc -c"
-    for folder in ("/tmp", "/w/src"):  # noqa: S108 - inside
-        result = session.exec(("sh", "-c", script.replace("{}", folder)), limits=Limits(20.0, disk_bytes=12 * _MIB))
-        session.reset()
-        if int(result.stdout or b"0") > 12 * _MIB:
-            return False
+    with open_session(SandboxSpec(env=_PATH, limits=Limits(20.0, disk_bytes=12 * _MIB))) as session:
+        for folder in ("/tmp", "/w/src", "/dev/shm"):  # noqa: S108 - inside
+            result = session.exec(("sh", "-c", script.replace("{}", folder)))
+            session.reset()
+            if int(result.stdout or b"0") > 12 * _MIB:
+                return False
     return True
 
 
@@ -67,7 +70,6 @@ _PROBES: dict[str, Callable[[Session], bool]] = {
     "memory": _memory,
     "pids": _pids,
     "cpu": _cpu,
-    "disk": _disk,
     "wall": _wall,
     "read_only": _read_only,
     "environment": _environment,
@@ -75,7 +77,7 @@ _PROBES: dict[str, Callable[[Session], bool]] = {
 
 
 def probe_limits(
-    open_session: Callable[[SandboxSpec], AbstractContextManager[Session]], skip: frozenset[str] = frozenset()
+    open_session: Open, skip: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, ...], tuple[str, ...], float]:
     """Return which promises held, which did not, and the median time of a command that does nothing.
 
@@ -88,7 +90,9 @@ def probe_limits(
             _succeed(session.exec(("true",)))
             times.append(time.monotonic() - started)
         held = [name for name, holds in _PROBES.items() if name not in skip and holds(session)]
-    failed = [name for name in _PROBES if name not in held]
+    if "disk" not in skip and _disk(open_session):
+        held.append("disk")
+    failed = [name for name in (*_PROBES, "disk") if name not in held]
     return tuple(held), tuple(failed), sorted(times)[_STARTS // 2]
 
 

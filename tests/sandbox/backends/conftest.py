@@ -3,6 +3,7 @@
 A session is shared by the tests of a module, which start from `reset`; opening one is what takes the time.
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,14 +15,15 @@ import pytest
 from sandbox.backends import open_backend
 from sandbox.protocol import Backend, Bind, Limits, SandboxSpec, Session
 from schemas.execution import BackendName, ExecResult, RealCodeConfig
+from tests.sandbox.backends.engine import SharedEngine
 
 # What a command that does nothing wrong never comes near.
 LIMITS = Limits(wall_seconds=20, memory_bytes=256 << 20, pids=64, disk_bytes=32 << 20, output_bytes=64 << 10)
 PYTHON = "/w/python/bin/python3"
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
-everywhere = pytest.mark.parametrize("box", ["bubblewrap", "unsafe-local"], indirect=True)
-contained = pytest.mark.parametrize("box", ["bubblewrap"], indirect=True)
+everywhere = pytest.mark.parametrize("box", ["bubblewrap", "docker", "unsafe-local"], indirect=True)
+contained = pytest.mark.parametrize("box", ["bubblewrap", "docker"], indirect=True)
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,28 @@ def interpreter() -> Bind:
     return Bind(Path(sys.base_prefix), "/w/python")
 
 
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start an engine where none answers, and import an image into it."""
+    base = tmp_path_factory.getbasetemp()
+    engine = SharedEngine(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+    try:
+        socket, image = engine.enter()
+    except OSError as error:
+        pytest.skip(f"no container engine can be had: {error}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", socket)
+        yield image
+    engine.leave()
+
+
 @pytest.fixture(scope="module")
 def box(request: pytest.FixtureRequest, interpreter: Bind) -> Box:
     name = BackendName(request.param)
     if name is BackendName.BUBBLEWRAP and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
-    return Box(open_backend(RealCodeConfig(backend=name)), (interpreter,))
+    image = request.getfixturevalue("image") if name is BackendName.DOCKER else ""
+    return Box(open_backend(RealCodeConfig(backend=name, image=image)), (interpreter,))
 
 
 @pytest.fixture(scope="module")
