@@ -21,8 +21,10 @@ Api: TypeAlias = Any
 # itself, since no new process may start where a fork bomb holds all the numbers.
 _FIRST = "trap 'kill -9 -1' USR1; while :; do sleep 2147483647 & wait; done"
 _FIRST_PIDS = 2
-# Counters of the container: version 1 first, then version 2 of control groups; and what is left of its file systems.
-_COUNTERS = """
+# Ends every process but itself and the first, and prints counters of the container: version 1 first, then version 2 of
+# control groups; and what is left of its file systems.
+_FINISH = """
+kill -9 -1 2>/dev/null
 cd /sys/fs/cgroup && for f in memory/memory.oom_control pids/pids.events cpuacct/cpuacct.usage \
   memory/memory.max_usage_in_bytes memory.events pids.events cpu.stat memory.peak; do
   [ -r $f ] && while read -r a b; do echo "$f $a $b"; done < $f
@@ -180,14 +182,15 @@ class Container:
             follower = _Follower(self.api, identity, stream, tails, first)
             ended = follower.follow(limits.wall_seconds, FLOOD * limits.output_bytes)
             wall = time.monotonic() - started
-            self.end_all()
-            if ended != "done" and follower.follow(_END_SECONDS, None) != "done":
-                self.api.kill(self.name)
-                raise SandboxError("the command did not end; the engine killed its container")
+            if ended != "done":
+                self.end_all()
+                if follower.follow(_END_SECONDS, None) != "done":
+                    self.api.kill(self.name)
+                    raise SandboxError("the command did not end; the engine killed its container")
         return Finished(follower.returncode(), ended, tails, wall)
 
     def end_all(self) -> None:
-        """End every process but the first."""
+        """Have the first process end every other; it does so in its own time."""
         self.api.kill(self.name, "USR1")
 
     def script(self, text: str, *arguments: str, output_bytes: int = 1 << 16) -> Finished:
@@ -195,9 +198,17 @@ class Container:
         limits = Limits(wall_seconds=_SCRIPT_SECONDS, output_bytes=max(1, output_bytes))
         return self.run(("sh", "-c", text, "sh", *arguments), {"PATH": "/usr/bin:/bin"}, limits)
 
-    def usage(self) -> tuple[Usage, bool]:
-        """Return what was used since the last call, and whether a file system is full."""
-        now = Counters.parse(self.script(_COUNTERS).tails[0].value().decode())
+    def finish(self) -> tuple[Usage, bool]:
+        """End what a command left running; return what was used since the last call, and whether the disk is full."""
+        now = Counters.parse(self.script(_FINISH).tails[0].value().decode())
+        if not now.values:  # no process could be started: what is left holds all their numbers
+            self.end_all()
+            deadline = time.monotonic() + _END_SECONDS
+            while len(self.api.top(self.name)["Processes"]) > _FIRST_PIDS and time.monotonic() < deadline:
+                time.sleep(0.05)
+            now = Counters.parse(self.script(_FINISH).tails[0].value().decode())
+        if not now.values:
+            raise SandboxError("the processes of a command do not end")
         before, self.read = self.read, now
         return now.usage_since(before), now.disk_full
 

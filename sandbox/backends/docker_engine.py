@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +97,7 @@ class DockerSession:
             mode = "none" if network is Network.OFF else "host"
             container.start(self.image, ":".join(map(str, self.user)), mode, self._binds(network), LABEL)
             self._ours(container, _PREPARE)
-            container.usage()
+            container.finish()
         return self.containers[network]
 
     def _binds(self, network: Network) -> list[str]:
@@ -134,7 +135,7 @@ class DockerSession:
             self._place(container, files or {})
             container.limit(limits)
             finished = container.run(argv, {**self.spec.env, **(env or {})}, limits)
-            usage, full = container.usage()
+            usage, full = container.finish()
         causes = {
             KilledBy.OOM: usage.out_of_memory,
             KilledBy.PIDS: usage.out_of_pids,
@@ -214,11 +215,11 @@ def connect() -> tuple[Api, str]:
         if not address.startswith("unix://"):
             raise ConfigError(f"DOCKER_HOST is {address}: folders of this machine can be bound only by an engine on it")
         try:
-            client = docker.APIClient(base_url=address, version="auto")
-        except DockerException as error:  # it asked for the version
+            with socket.socket(socket.AF_UNIX) as trial:  # the SDK would leave its socket open
+                trial.connect(address.removeprefix("unix://"))
+            return docker.APIClient(base_url=address, version="auto"), address
+        except (OSError, DockerException) as error:
             failures.append(f"{address}: {error}")
-        else:
-            return client, address
     raise ConfigError(f"no container engine answers ({'; '.join(failures)}); {_INSTALL}")
 
 

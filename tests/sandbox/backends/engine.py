@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import socket as sockets
 import subprocess
 import sys
 import sysconfig
@@ -21,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import DockerException
 
 PROGRAMS = (
     "cat", "chmod", "cp", "cut", "df", "dirname", "env", "false", "find", "getent", "grep", "head", "hostname", "id",
@@ -67,12 +67,13 @@ def root_archive() -> bytes:
 
 def answers(socket: str) -> bool:
     """Tell whether an engine answers at a socket."""
-    try:
-        with contextlib.closing(docker.DockerClient(base_url=socket, timeout=5)) as client:
-            client.ping()
-    except DockerException:
-        return False
-    return True
+    with sockets.socket(sockets.AF_UNIX) as trial:
+        try:
+            trial.connect(socket.removeprefix("unix://"))
+        except OSError:
+            return False
+    with contextlib.closing(docker.DockerClient(base_url=socket, timeout=5)) as client:
+        return bool(client.ping())
 
 
 def _end_with_parent() -> None:
