@@ -4,6 +4,8 @@ import contextlib
 import os
 import re
 import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -50,6 +52,9 @@ NO_GIT = "git is not installed or not on PATH; install git 2.32 or later and run
 # SHA-1 or SHA-256 object ids in full.
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _STDERR_LINES = 5
+# What Linux lets an ordinary user have (fs.pipe-max-size); other systems ignore it.
+_PIPE_BYTES = 1 << 20
+_SKIPPED_BYTES = 1 << 20
 
 
 def git_environment() -> dict[str, str]:
@@ -110,8 +115,9 @@ def start_git(git_dir: Path, *args: str | bytes, stdin: int | IO[bytes], stderr:
     """Start a git process whose standard output is a pipe; the caller checks its exit code."""
     try:
         return subprocess.Popen(
-            git_command(git_dir, *args), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=git_environment()
-        )
+            git_command(git_dir, *args), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=git_environment(),
+            pipesize=_PIPE_BYTES,
+        )  # fmt: skip
     except FileNotFoundError:
         raise ConfigError(NO_GIT) from None
 
@@ -141,6 +147,50 @@ def check_branch(name: str) -> str:
     except DataError:
         raise ConfigError(f"{name!r} is no valid branch name; give it as `git branch` prints it") from None
     return name
+
+
+def read_blobs(git_dir: Path, blob_ids: Sequence[str], max_bytes: int) -> Iterator[bytes | None]:
+    """Yield blobs' contents in the given order: nothing of those above the limit, None for what git cannot read."""
+    done = 0
+    while done < len(blob_ids):
+        for data in _read_blobs(git_dir, blob_ids[done:], max_bytes):
+            yield data
+            done += 1
+        if done < len(blob_ids):  # git died of the next one
+            yield None
+            done += 1
+
+
+def _read_blobs(git_dir: Path, blob_ids: Sequence[str], max_bytes: int) -> Iterator[bytes | None]:
+    """Yield blobs as long as git's output is whole."""
+    with tempfile.TemporaryFile() as ids:
+        # A file, not a pipe: nobody has to write while the output is read.
+        ids.write("".join(f"{blob_id}\n" for blob_id in blob_ids).encode())
+        ids.seek(0)
+        process = start_git(git_dir, "cat-file", "--batch", "--buffer", stdin=ids, stderr=subprocess.DEVNULL)
+        with process:
+            while process.stdout is not None and (parts := process.stdout.readline().split()):
+                if len(parts) != 3 or not parts[2].isdigit():
+                    yield None  # `<id> missing`
+                    continue
+                size = int(parts[2])
+                data = _exactly(process.stdout, size, keep=size <= max_bytes)
+                if data is None or process.stdout.read(1) != b"\n":
+                    return
+                yield data if parts[1] == b"blob" else None
+
+
+def _exactly(stream: IO[bytes], size: int, *, keep: bool) -> bytes | None:
+    """Read that many bytes and return them, or nothing of them unless they are to be kept; None when they end early."""
+    if keep:
+        data = stream.read(size)
+        return data if len(data) == size else None
+    while size > 0:
+        piece = stream.read(min(size, _SKIPPED_BYTES))
+        if not piece:
+            return None
+        size -= len(piece)
+    return b""
 
 
 class ObjectReader:

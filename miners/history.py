@@ -1,44 +1,39 @@
 """The history outside the window: which definitions stood there, to tell code that comes back from new code.
 
-Old blobs are too many to parse: git shows the lines that each old commit added or removed, and those that begin a
-definition are remembered by digest. A method of the window whose first `def` line stood in the history is then
-compared, token by token, with the definitions of the blobs that brought such a line, which hold the first version, and
-of those that had it before it was removed, which hold the last one. A commit of the window may have removed it too.
+Old blobs are too many to parse, and too many for git's diffs. Each blob is read beside the one before it and only
+what differs is searched for lines that begin a definition, which are remembered by digest. A method of the window whose
+first `def` line stands there is then compared, token by token, with the definitions of the blobs that brought such a
+line or changed what follows it.
 """
 
 import re
-import subprocess
-import tempfile
-from collections import defaultdict
+from codecs import BOM_UTF8
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
-from miners.git_process import start_git
+from miners.changes import PYTHON_ONLY, stream_changes
+from miners.git_process import read_blobs
+from miners.outline import Outline, line_at, outline, revise
 from schemas.history import HistoricFile
 from schemas.records import Exclusion
 
 STAGE = "history"
 _DEFINITION = re.compile(rb"[ \t\f]*(?:async[ \t]+)?def[ \t\\]")
-# A changed line that begins a definition, a file's blobs, or a commit's id and its parent's: all other lines of the
-# output are skipped. The line feed before them is what the engine looks for.
-_LINE = re.compile(
-    rb"\n(?:(?P<sign>[+-])(?P<definition>[ \t\f]*(?:async[ \t]+)?def[ \t\\][^\n]*)"
-    rb"|index (?P<old>[0-9a-f]{40,64})\.\.(?P<blob>[0-9a-f]{40,64})"
-    rb"|(?P<commit>[0-9a-f]{40,64}) (?P<parent>[0-9a-f]{40,64})?)"
-)
-_CHUNK = 1 << 20
 _DIGEST_BYTES = 4  # a false match of two lines costs one more comparison and no more
-_BATCH = 2_000  # commits of one git process; a commit that ends git costs its batch again
+# Versions of one path that are kept because a later one may follow on them; a path has few open branches at a time.
+_MAX_TEXT_BYTES = 32_000_000
 
 
 @dataclass(slots=True)
 class History:
-    """What the old commits of a repository brought and removed."""
+    """What the old commits of a repository brought."""
 
     files: list[HistoricFile] = field(default_factory=list)
-    """Blobs that brought definitions or had them before they were removed."""
+    """Blobs that brought definitions."""
     excluded: list[Exclusion] = field(default_factory=list)
     """Commits that git cannot show."""
     n_commits: int = 0
@@ -65,69 +60,138 @@ def merged(files: Iterable[HistoricFile]) -> list[HistoricFile]:
     return [HistoricFile(*place, tuple(sorted(headers[place]))) for place in sorted(headers)]
 
 
-def read_history(
-    git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int, signs: bytes = b"+-"
-) -> History:
-    """Return what each commit brought (sign `+`), and what it removed (`-`) as rows of its parent, which still had it.
+def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int) -> History:
+    """Return the blobs with which commits brought or changed definitions, by commit in the given order and path.
 
-    Merges bring and remove nothing here, and files above the limit are not looked into. A commit that git cannot show
-    is an exclusion (`commit_unreadable`).
+    A merge brings what differs from all of its parents. Files above the limit are not looked into. A commit that git
+    cannot show, with all blobs before and behind its changes, is an exclusion (`commit_unreadable`).
     """
-    history = History()
-    pending = [list(commit_ids[start : start + _BATCH]) for start in range(0, len(commit_ids), _BATCH)][::-1]
-    while pending:
-        batch = pending.pop()
-        rows = _read(git_dir, batch, max_file_bytes, signs)
-        if rows is not None:
-            history.n_commits += len(batch)
-            history.files.extend(HistoricFile(repo, commit, blob, headers) for commit, blob, headers in rows)
-        elif len(batch) > 1:
-            middle = len(batch) // 2
-            pending += [batch[middle:], batch[:middle]]
+    order = {commit_id: place for place, commit_id in enumerate(commit_ids)}
+    broken: set[str] = set()
+    digests = _Digests()
+    found: dict[tuple[int, bytes, str], tuple[str, ...]] = {}
+    for change, old, version in _versions(git_dir, _changes(git_dir, commit_ids, broken), max_file_bytes):
+        if version is None or (old is None and change.old_id is not None):
+            broken.add(change.commit_id)
+        elif lines := version.brought(old):
+            headers = tuple(dict.fromkeys(map(digests.__getitem__, lines)))
+            found[order[change.commit_id], change.path, change.blob_id] = headers
+    files = [
+        HistoricFile(repo, commit_ids[key[0]], key[2], found[key])
+        for key in sorted(found)
+        if commit_ids[key[0]] not in broken
+    ]
+    detail = "git cannot show its changes"
+    excluded = [
+        Exclusion(f"{repo}@{commit_id}", STAGE, "commit_unreadable", detail)
+        for commit_id in commit_ids
+        if commit_id in broken
+    ]
+    return History(files, excluded, len(commit_ids) - len(excluded))
+
+
+class _Digests(dict[bytes, str]):
+    """Digests of lines; a history repeats its `def` lines many times."""
+
+    def __missing__(self, line: bytes) -> str:
+        digest = self[line] = header_digest(line.removeprefix(BOM_UTF8))
+        return digest
+
+
+class _Change(NamedTuple):
+    """A path with new contents."""
+
+    commit_id: str
+    """The commit."""
+    path: bytes
+    """The path."""
+    old_id: str | None
+    """The blob in the first parent, None without one."""
+    blob_id: str
+    """The blob after the commit."""
+
+
+def _changes(git_dir: Path, commit_ids: Sequence[str], broken: set[str]) -> Iterator[_Change]:
+    """Yield what commits change; those whose trees git cannot read are added to `broken`."""
+    for commit_id, records, problem in stream_changes(git_dir, commit_ids, PYTHON_ONLY):
+        if problem is not None:
+            broken.add(commit_id)
+        for record in records:
+            if record.has_new_contents:
+                old = record.before[0]
+                yield _Change(commit_id, record.path, None if old is None else old.blob_id, record.blob_id or "")
+
+
+@dataclass(slots=True)
+class _Version:
+    """A version of a file at hand."""
+
+    text: bytes
+    """Its text; empty for one above the limit."""
+    outline: Outline | None = None
+    """Its outline, once it is known."""
+
+    def brought(self, old: "_Version | None") -> list[bytes]:
+        """Return the lines that begin the definitions which the version before did not have."""
+        if old is None:
+            self.outline = outline(self.text)
+            return [line_at(self.text, start) for start in self.outline.starts]
+        revision = revise(old.text, old.outline or outline(old.text), self.text)
+        self.outline = revision.new
+        return [line_at(self.text, revision.new.starts[index]) for index in revision.brought()]
+
+
+def _versions(
+    git_dir: Path, changes: Iterable[_Change], max_file_bytes: int
+) -> Iterator[tuple[_Change, _Version | None, _Version | None]]:
+    """Yield each change, path by path, with the versions before and after it; None for one that git cannot read."""
+    by_path: dict[bytes, list[_Change]] = defaultdict(list)
+    for change in changes:
+        by_path[change.path].append(change)
+    groups = [by_path[path] for path in sorted(by_path)]
+    wanted = [
+        [blob_id for change in group for blob_id in (change.old_id, change.blob_id) if blob_id] for group in groups
+    ]
+    stream = read_blobs(git_dir, [blob_id for ids in wanted for blob_id in dict.fromkeys(ids)], max_file_bytes)
+    for group, blob_ids in zip(groups, wanted, strict=True):
+        versions = _Versions(git_dir, blob_ids, stream, max_file_bytes)
+        for change in group:
+            old = None if change.old_id is None else versions.get(change.old_id)
+            yield change, old, versions.get(change.blob_id)
+
+
+class _Versions:
+    """The versions of one path, in the order in which they are asked for, each kept until it is asked for no more."""
+
+    def __init__(
+        self, git_dir: Path, blob_ids: Sequence[str], stream: Iterator[bytes | None], max_file_bytes: int
+    ) -> None:
+        self._git_dir, self._stream, self._max_file_bytes = git_dir, stream, max_file_bytes
+        self._left = Counter(blob_ids)
+        self._read: set[str] = set()
+        self._kept: dict[str, _Version | None] = {}
+        self._size = 0
+
+    def get(self, blob_id: str) -> _Version | None:
+        """Return a version, None when git cannot read it."""
+        version = self._kept[blob_id] if blob_id in self._kept else self._load(blob_id)
+        self._left[blob_id] -= 1
+        if not self._left[blob_id]:
+            self._drop(blob_id)
+        return version
+
+    def _load(self, blob_id: str) -> _Version | None:
+        if blob_id in self._read:
+            text = next(read_blobs(self._git_dir, [blob_id], self._max_file_bytes))
         else:
-            row_id = f"{repo}@{batch[0]}"
-            history.excluded.append(Exclusion(row_id, STAGE, "commit_unreadable", "git cannot show its changes"))
-    return history
+            text = next(self._stream)
+            self._read.add(blob_id)
+        version = self._kept[blob_id] = None if text is None else _Version(text)
+        self._size += len(text or b"")
+        while self._size > _MAX_TEXT_BYTES and len(self._kept) > 1:
+            self._drop(next(iter(self._kept)))
+        return version
 
-
-def _read(
-    git_dir: Path, commit_ids: Sequence[str], max_file_bytes: int, signs: bytes
-) -> list[tuple[str, str, tuple[str, ...]]] | None:
-    """Return (commit, blob, header digests) of the commits of one git process; None when git gives up."""
-    with tempfile.TemporaryFile() as ids:
-        ids.write("".join(f"{commit_id}\n" for commit_id in commit_ids).encode())
-        ids.seek(0)
-        process = start_git(
-            git_dir, "-c", f"core.bigFileThreshold={max_file_bytes}", "diff-tree", "--stdin", "--root", "-r", "-p",
-            "--format=%H %P", "--unified=0", "--no-renames", "--full-index", "--no-color", "--no-ext-diff",
-            "--no-textconv", "--diff-algorithm=myers", "--", "*.py", stdin=ids, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        with process:
-            rows = _parse(_chunks(process), signs)
-        return rows if process.returncode == 0 else None
-
-
-def _chunks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Yield a process's output in pieces of whole lines, each behind a line feed."""
-    rest = b"\n"
-    while process.stdout is not None and (chunk := process.stdout.read(_CHUNK)):
-        whole, end, last = (rest + chunk).rpartition(b"\n")
-        yield whole + end
-        rest = b"\n" + last
-    yield rest
-
-
-def _parse(chunks: Iterator[bytes], signs: bytes) -> list[tuple[str, str, tuple[str, ...]]]:
-    commit = parent = old = blob = ""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for chunk in chunks:
-        for match in _LINE.finditer(chunk):
-            if match["definition"]:
-                if match["sign"] in signs:
-                    place = (commit, blob) if match["sign"] == b"+" else (parent, old)
-                    found[place].append(header_digest(match["definition"]))
-            elif match["blob"]:
-                old, blob = match["old"].decode(), match["blob"].decode()
-            else:
-                commit, parent = match["commit"].decode(), (match["parent"] or b"").decode()
-    return [(commit, blob, tuple(dict.fromkeys(headers))) for (commit, blob), headers in found.items()]
+    def _drop(self, blob_id: str) -> None:
+        version = self._kept.pop(blob_id)
+        self._size -= len(version.text) if version is not None else 0

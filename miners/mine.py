@@ -40,8 +40,7 @@ class MinedRepository:
     methods: list[Method]
     """Methods that a commit brought or changed, by commit, path and start byte."""
     history: list[HistoricFile]
-    """Blobs with which commits outside the window brought definitions or that had them before any commit removed them,
-    by commit and blob."""
+    """Blobs with which commits outside the window brought definitions, by commit and blob."""
     indexed: list[IndexedFile]
     """Python files of parent trees outside the window, one row for each blob, by commit and path."""
     excluded: list[Exclusion]

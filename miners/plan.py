@@ -26,7 +26,7 @@ class Range:
     changes: list[CommitChanges]
     """Consecutive commits of the window, parents first, with what they change."""
     old_ids: list[str]
-    """Commits outside the window, to be searched for definitions that may come back."""
+    """Commits that are not mined, to be searched for definitions that may come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class MiningPlan:
     changes: list[CommitChanges]
     """Changes of the other commits of the window."""
     old_ids: list[str]
-    """Commits outside the window that the former run has not searched; empty when none are to be."""
+    """Commits outside the window, and those inside with too many files, that the former run has not searched; empty
+    when none are to be."""
     valid_until: datetime | None
     """When a commit that now lies in the future comes into the window; null when there is none."""
     seen_python: bool
@@ -105,8 +106,9 @@ def plan_mining(
     reached = None if former is None else ancestors(headers, former.head)
     anew = former is None or reached is None or bool(former.future & ids)
     done = frozenset() if anew or reached is None else ids & reached
-    outside = frozenset(header.commit_id for header in headers) - ids - future_commits(selected.excluded)
     changes = list(changed_files(clone.git_dir, selected.rows, repo, config))
+    mined = frozenset(item.commit_id for item in changes if not item.is_too_large)
+    outside = frozenset(header.commit_id for header in headers) - mined - future_commits(selected.excluded)
     seen_python = any(item.has_python for item in changes)
     searched = frozenset() if anew or former is None or reached is None or not former.searched else reached
     to_search = outside - searched if config.search_history and seen_python else frozenset()

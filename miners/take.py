@@ -48,7 +48,7 @@ class Taken:
     indexed: dict[str, IndexedFile] = field(default_factory=dict)
     """Python files of parent trees outside the window, by blob: of each the smallest (commit, path)."""
     history: History = field(default_factory=History)
-    """What commits outside the window brought, and what any commit removed."""
+    """What commits outside the window brought."""
 
     def mark(self) -> "_Mark":
         """Return the state to which `roll_back` returns."""
@@ -86,11 +86,6 @@ def take_range(clone: Clone, config: MiningConfig, selected: frozenset[str], par
             miner.take(item)
     taken = miner.taken
     taken.history = read_history(clone.git_dir, part.old_ids, clone.record.repo, config.max_file_bytes)
-    if config.search_history:
-        # What git cannot show of these commits is excluded as a whole already.
-        commit_ids = [item.commit_id for item in part.changes if item.has_python]
-        removed = read_history(clone.git_dir, commit_ids, clone.record.repo, config.max_file_bytes, b"-")
-        taken.history.files += removed.files
     return taken
 
 

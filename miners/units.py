@@ -185,8 +185,8 @@ def _gap(source: bytes, units: Units, before: Run | None, run: Run) -> Gap:
 def _runs(source: bytes, units: Units) -> list[Run]:
     """Return the runs of equal bytes: at both ends of the file and between, in order."""
     bounds, old_length, length = units.bounds, len(units.source), len(source)
-    head = _common_prefix(source, units.source, min(length, old_length))
-    tail = _common_suffix(source, units.source, min(length, old_length) - head)
+    head = common_prefix(source, units.source, min(length, old_length))
+    tail = common_suffix(source, units.source, min(length, old_length) - head)
     first = bisect_right(bounds, head) - 1
     last = bisect_left(bounds, old_length - tail)
     middle = Run(first, last, bounds[first])
@@ -235,7 +235,7 @@ def _extended(source: bytes, units: Units, part: Run, end: int, run: Run) -> Run
     return Run(first, last, bounds[first] + shift)
 
 
-def _common_prefix(one: bytes, other: bytes, limit: int) -> int:
+def common_prefix(one: bytes, other: bytes, limit: int) -> int:
     """Return the length of the common prefix, at most `limit`."""
     low, high = 0, limit
     while low < high:
@@ -247,7 +247,7 @@ def _common_prefix(one: bytes, other: bytes, limit: int) -> int:
     return low
 
 
-def _common_suffix(one: bytes, other: bytes, limit: int) -> int:
+def common_suffix(one: bytes, other: bytes, limit: int) -> int:
     """Return the length of the common suffix, at most `limit`."""
     low, high = 0, limit
     while low < high:

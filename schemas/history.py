@@ -7,17 +7,16 @@ from schemas.records import Novelty
 
 @dataclass(frozen=True, slots=True)
 class HistoricFile:
-    """A blob with which a commit outside the window brought definitions, or from which the next one removed them (table
-    `historic_files`)."""
+    """A blob with which a commit outside the window brought or changed definitions (table `historic_files`)."""
 
     repo: str
     """owner/name."""
     commit_id: str
-    """The commit that brought the definitions, or the last one that had them."""
+    """The commit that brought the definitions."""
     blob_id: str
     """The blob."""
     headers: tuple[str, ...]
-    """Digests of the added or removed lines that begin a definition, 8 hex digits each, sorted."""
+    """Digests of the lines that begin these definitions, 8 hex digits each, sorted; some begin others beside them."""
 
 
 @dataclass(frozen=True, slots=True)

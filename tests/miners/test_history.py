@@ -24,32 +24,44 @@ def digests(*lines: str) -> tuple[str, ...]:
     return tuple(header_digest(line.encode()) for line in lines)
 
 
-def test_every_line_that_begins_a_definition_and_was_added_or_is_removed_next(builder: RepoBuilder) -> None:
+def test_every_definition_that_a_commit_brings_or_changes(builder: RepoBuilder) -> None:
     first = builder.commit({"a.py": AREA, "b.txt": AREA})
     second = builder.commit({"a.py": AREA + ASYNC + b"# def not(): one\nx = 'def no(): pass'\n", "c.py": b"x = 1\n"})
-    third = builder.commit({"a.py": ASYNC})
-    history = read_history(builder.git_dir, [first, second, third], "o/r", LIMIT)
+    third = builder.commit({"a.py": ASYNC, "d.py": AREA})
+    fourth = builder.commit({"a.py": ASYNC.replace(b"inner\n", b"inner()\n"), "d.py": None})
+    history = read_history(builder.git_dir, [first, second, third, fourth], "o/r", LIMIT)
+    fetch, inner, area = digests("async def fetch(self):", "def inner(): pass", "def area(width, height):")
     assert history.files == [
-        HistoricFile("o/r", first, builder.blob_of(first, "a.py"), digests("def area(width, height):")),
-        HistoricFile(
-            "o/r",
-            second,
-            builder.blob_of(second, "a.py"),
-            digests("async def fetch(self):", "def inner(): pass", "def area(width, height):"),
-        ),
+        HistoricFile("o/r", first, builder.blob_of(first, "a.py"), (area,)),
+        # What follows a definition up to the next one belongs to it, as far as lines tell.
+        HistoricFile("o/r", second, builder.blob_of(second, "a.py"), (area, fetch, inner)),
+        HistoricFile("o/r", third, builder.blob_of(third, "a.py"), (fetch, inner)),
+        HistoricFile("o/r", third, builder.blob_of(third, "d.py"), (area,)),
+        HistoricFile("o/r", fourth, builder.blob_of(fourth, "a.py"), (fetch, inner)),
     ]
-    assert (history.n_commits, history.excluded) == (3, [])
+    assert (history.n_commits, history.excluded) == (4, [])
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 64, 65, 200])
-def test_lines_are_found_wherever_a_piece_of_the_output_ends(
-    builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch, size: int
+def test_a_merge_brings_what_no_parent_has(builder: RepoBuilder) -> None:
+    root = builder.commit({"a.py": AREA, "b.py": AREA})
+    side = builder.commit({"a.py": AREA + ASYNC, "b.py": ASYNC}, parents=[root])
+    main = builder.commit({"a.py": b"x = 1\n" + AREA, "b.py": AREA}, parents=[root])
+    merge = builder.commit({"a.py": b"x = 1\n" + AREA + ASYNC, "b.py": ASYNC}, parents=[main, side])
+    history = read_history(builder.git_dir, [merge], "o/r", LIMIT)
+    headers = digests("def area(width, height):", "async def fetch(self):", "def inner(): pass")
+    assert history.files == [HistoricFile("o/r", merge, builder.blob_of(merge, "a.py"), headers)]
+
+
+@pytest.mark.parametrize("limit", [0, 100, 1_000])
+def test_versions_that_do_not_all_fit_in_memory(
+    builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    commits = [builder.commit({"a.py": AREA * number, f"{number}.py": ASYNC}) for number in range(4)]
-    whole = read_history(builder.git_dir, commits, "o/r", LIMIT)
-    monkeypatch.setattr(miners.history, "_CHUNK", size)
-    assert read_history(builder.git_dir, commits, "o/r", LIMIT) == whole
-    assert len(whole.files) == 7
+    root = builder.commit({"a.py": AREA})
+    commits = [builder.commit({"a.py": AREA + ASYNC * number}, parents=[root]) for number in (1, 2, 3, 1)]
+    whole = read_history(builder.git_dir, [root, *commits], "o/r", LIMIT)
+    monkeypatch.setattr(miners.history, "_MAX_TEXT_BYTES", limit)
+    assert read_history(builder.git_dir, [root, *commits], "o/r", LIMIT) == whole
+    assert [row.commit_id for row in whole.files] == [root, *commits]
 
 
 def test_a_commit_that_git_cannot_show_costs_only_itself(builder: RepoBuilder) -> None:
@@ -76,8 +88,20 @@ def test_a_clone_without_its_blobs(builder: RepoBuilder) -> None:
 
 def test_large_files_are_not_looked_into(builder: RepoBuilder) -> None:
     commit = builder.commit({"a.py": AREA + b"#" * 1000, "b.py": ASYNC})
-    history = read_history(builder.git_dir, [commit], "o/r", 500)
-    assert [row.blob_id for row in history.files] == [builder.blob_of(commit, "b.py")]
+    smaller = builder.commit({"a.py": AREA, "b.py": ASYNC})
+    history = read_history(builder.git_dir, [commit, smaller], "o/r", 500)
+    assert [(row.commit_id, row.blob_id) for row in history.files] == [
+        (commit, builder.blob_of(commit, "b.py")),
+        (smaller, builder.blob_of(smaller, "a.py")),
+    ]
+
+
+def test_a_blob_at_which_git_ends_costs_only_its_own_commits(builder: RepoBuilder) -> None:
+    commits = [builder.commit({f"{number}.py": AREA + b"# %d\n" % number}) for number in range(5)]
+    builder.corrupt(builder.blob_of(commits[2], "2.py"))
+    history = read_history(builder.git_dir, commits, "o/r", LIMIT)
+    assert [row.commit_id for row in history.files] == [*commits[:2], *commits[3:]]
+    assert [item.row_id for item in history.excluded] == [f"o/r@{commits[2]}"]
 
 
 @pytest.mark.parametrize(
