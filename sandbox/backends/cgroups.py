@@ -159,9 +159,10 @@ def remove_leftovers(cgroups: Cgroups) -> None:
         for folder in parent.glob(f"{PREFIX}*"):
             if is_orphan(folder.name):
                 group = Group(Cgroups(cgroups.version, {controller: parent}), folder.name)
-                if group.run[controller].exists():
-                    group.end()
-                group.close()
+                with contextlib.suppress(OSError):  # another run is at it
+                    if group.run[controller].exists():
+                        group.end()
+                    group.close()
 
 
 @functools.cache

@@ -1,37 +1,39 @@
 """One container of a Docker-compatible engine, and commands in it."""
 
+import contextlib
 import resource
 import select
 import socket
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sandbox.backends.capture import FLOOD, Tail
 from sandbox.backends.cgroups import Usage
+from sandbox.holder.places import most_files
 from sandbox.protocol import SOURCE, Limits
 from schemas.errors import SandboxError
 
 # The SDK's APIClient; docker publishes no types.
 Api: TypeAlias = Any
-# The first process: it waits, takes in orphans, and ends every other process when told to, by a command of the shell
-# itself, since no new process may start where a fork bomb holds all the numbers.
-_FIRST = "trap 'kill -9 -1' USR1; while :; do sleep 2147483647 & wait; done"
+# The first process below the engine's init, which takes in orphans: it ends every other process when told to, and says
+# so. It needs no new process for that nor for waiting (at an input that stays open): a fork bomb leaves none to be had.
+_FIRST = "trap 'kill -9 -1; echo ended' USR1; while :; do read -r line; done"
 _FIRST_PIDS = 2
-# Ends every process but itself and the first, and prints counters of the container: version 1 first, then version 2 of
-# control groups; and what is left of its file systems.
-_FINISH = """
-kill -9 -1 2>/dev/null
+# Counters of the container: version 1 first, then version 2 of control groups; and what is left of its file systems.
+_COUNTERS = """
 cd /sys/fs/cgroup && for f in memory/memory.oom_control pids/pids.events cpuacct/cpuacct.usage \
   memory/memory.max_usage_in_bytes memory.events pids.events cpu.stat memory.peak; do
   [ -r $f ] && while read -r a b; do echo "$f $a $b"; done < $f
 done
-for m in /w/src /tmp /dev/shm; do echo "free $m $(stat -f -c %a $m)"; done
+stat -f -c 'bytes %n %a
+files %n %d' /w/src /tmp /dev/shm
 """
 _PERIOD = 100_000
+# A single file may be a little larger than the disk, so that it is the disk that is seen to be full.
+_PAGE = 4_096
 _LEAST_QUOTA = 1_000
 # Frames of a stream without a terminal (Docker Engine API, "Attach to a container, Stream format").
 _FRAME = struct.Struct(">BxxxI")
@@ -71,6 +73,10 @@ class Counters:
                 values[" ".join(name)] = int(value)
         return cls(values)
 
+    def __bool__(self) -> bool:
+        """Tell whether anything was read."""
+        return bool(self.values)
+
     def first(self, *names: str) -> int | None:
         """Return the first of these counters that there is."""
         return next((self.values[name] for name in names if name in self.values), None)
@@ -94,27 +100,27 @@ class Counters:
     @property
     def disk_full(self) -> bool:
         """Tell whether nothing more could be written to one of the file systems."""
-        return any(value == 0 for name, value in self.values.items() if name.startswith("free "))
+        return any(value == 0 for name, value in self.values.items() if name.startswith(("bytes ", "files ")))
 
 
-def settings(limits: Limits, user: str, network: str) -> dict[str, Any]:
+def settings(limits: Limits, user: str, network: str, profile: str | None) -> dict[str, Any]:
     """Return what a container may do (arguments of HostConfig)."""
     from docker.types import Ulimit
 
     identity = ",".join(f"{key}={value}" for key, value in zip(("uid", "gid"), user.split(":"), strict=True))
-    writable = f"rw,exec,nosuid,nodev,size={limits.disk_bytes}"
+    writable = f"rw,exec,nosuid,nodev,size={limits.disk_bytes},nr_inodes={most_files(limits.disk_bytes)}"
     most = {"nofile": (resource.RLIMIT_NOFILE, _LIKE_OURS), "nproc": (resource.RLIMIT_NPROC, _LIKE_OURS)}
     ulimits = [
         Ulimit(name=name, soft=_at_most(number, limit), hard=_at_most(number, limit))
         for name, (number, limit) in most.items()
     ]
-    ulimits += [
-        Ulimit(name="core", soft=0, hard=0),
-        Ulimit(name="fsize", soft=limits.disk_bytes, hard=limits.disk_bytes),
-    ]
+    most_bytes = limits.disk_bytes + _PAGE
+    ulimits += [Ulimit(name=name, soft=size, hard=size) for name, size in (("core", 0), ("fsize", most_bytes))]
+    security = ["no-new-privileges", *([f"seccomp={profile}"] if profile else [])]
     return {
-        "network_mode": network, "read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
-        "ipc_mode": "private", "shm_size": limits.disk_bytes, "ulimits": ulimits, "log_config": {"type": "none"},
+        "network_mode": network, "read_only": True, "cap_drop": ["ALL"], "security_opt": security,
+        "ipc_mode": "private", "init": True, "shm_size": limits.disk_bytes, "ulimits": ulimits,
+        "log_config": {"type": "none"},
         "tmpfs": {"/tmp": f"{writable},mode=1777", SOURCE: f"{writable},mode=755,{identity}"},  # noqa: S108 - inside
         "mem_limit": limits.memory_bytes, "memswap_limit": limits.memory_bytes, "cpu_period": _PERIOD,
         "cpu_quota": quota(limits), "pids_limit": limits.pids + _FIRST_PIDS, "oom_kill_disable": False,
@@ -142,14 +148,17 @@ class Container:
         self.limits = limits
         self.disk_bytes = limits.disk_bytes
         self.read = Counters()
+        self.told: socket.socket | None = None
 
-    def start(self, image: str, user: str, network: str, binds: Sequence[str], label: str) -> None:
-        """Create and start it."""
+    def start(self, image: str, user: str, labels: Mapping[str, str], host: Mapping[str, Any]) -> None:
+        """Create and start it; `host` is what it may do (`settings`)."""
         self.api.create_container(
-            image, command=["/bin/sh", "-c", _FIRST], entrypoint=[], name=self.name, user=user, hostname="postquem"
-            if network == "none" else None, labels={label: self.name}, environment={}, working_dir=SOURCE,
-            host_config=self.api.create_host_config(binds=list(binds), **settings(self.limits, user, network)),
+            image, command=["/bin/sh", "-c", _FIRST], entrypoint=[], name=self.name, stdin_open=True,
+            hostname="postquem" if host["network_mode"] == "none" else None, labels=labels, working_dir=SOURCE,
+            host_config=self.api.create_host_config(**host), user=user,
         )  # fmt: skip
+        path = f"/v{self.api.api_version}/containers/{self.name}/attach?stream=1&stdout=1"
+        self.told, _ = _hijack(self.address, path, b"")
         self.api.start(self.name)
 
     def limit(self, limits: Limits) -> None:
@@ -178,7 +187,9 @@ class Container:
         tails = (Tail(limits.output_bytes), Tail(limits.output_bytes))
         started = time.monotonic()
         identity = self.api.exec_create(self.name, command, workdir=SOURCE)["Id"]
-        with _attached(self.address, f"/v{self.api.api_version}/exec/{identity}/start") as (stream, first):
+        path = f"/v{self.api.api_version}/exec/{identity}/start"
+        stream, first = _hijack(self.address, path, b'{"Detach": false, "Tty": false}')
+        with stream:
             follower = _Follower(self.api, identity, stream, tails, first)
             ended = follower.follow(limits.wall_seconds, FLOOD * limits.output_bytes)
             wall = time.monotonic() - started
@@ -190,8 +201,17 @@ class Container:
         return Finished(follower.returncode(), ended, tails, wall)
 
     def end_all(self) -> None:
-        """Have the first process end every other; it does so in its own time."""
+        """Have the first process end every other."""
         self.api.kill(self.name, "USR1")
+        if self.told is None:
+            raise SandboxError("the container was not started")
+        self.told.settimeout(_END_SECONDS)
+        told = b""
+        while b"ended\n" not in told:
+            data = self.told.recv(1 << 16)
+            if not data:
+                raise SandboxError("the container's first process is gone")
+            told += data
 
     def script(self, text: str, *arguments: str, output_bytes: int = 1 << 16) -> Finished:
         """Run a script of ours."""
@@ -200,36 +220,43 @@ class Container:
 
     def finish(self) -> tuple[Usage, bool]:
         """End what a command left running; return what was used since the last call, and whether the disk is full."""
-        now = Counters.parse(self.script(_FINISH).tails[0].value().decode())
-        if not now.values:  # no process could be started: what is left holds all their numbers
-            self.end_all()
-            deadline = time.monotonic() + _END_SECONDS
-            while len(self.api.top(self.name)["Processes"]) > _FIRST_PIDS and time.monotonic() < deadline:
-                time.sleep(0.05)
-            now = Counters.parse(self.script(_FINISH).tails[0].value().decode())
-        if not now.values:
-            raise SandboxError("the processes of a command do not end")
+        self.end_all()
+        deadline = time.monotonic() + _END_SECONDS
+        while True:
+            try:
+                printed = self.script(_COUNTERS).tails[0].value().decode()
+            except SandboxError:
+                printed = ""
+            if now := Counters.parse(printed):
+                break
+            if time.monotonic() > deadline:
+                raise SandboxError("the processes of a command do not end")
+            time.sleep(0.1)  # those just killed still hold all the numbers there are
         before, self.read = self.read, now
         return now.usage_since(before), now.disk_full
 
     def remove(self) -> None:
         """Kill and remove it."""
-        self.api.remove_container(self.name, force=True, v=True)
+        from docker.errors import NotFound
+
+        if self.told is not None:
+            self.told.close()
+        with contextlib.suppress(NotFound):  # it could not be made
+            self.api.remove_container(self.name, force=True, v=True)
 
 
-@contextmanager
-def _attached(address: str, path: str) -> Iterator[tuple[socket.socket, bytes]]:
-    """Start a prepared command and yield the connection that its output comes by, and the first bytes of it.
+def _hijack(address: str, path: str, body: bytes) -> tuple[socket.socket, bytes]:
+    """Attach to a container or start a prepared command; return the connection and the first bytes of the stream.
 
     The SDK hands out the connection too, but without what it had read ahead, and keeps it open (Docker Engine API,
-    "Start an exec instance", "Hijacking").
+    "Attach to a container", "Start an exec instance").
     """
-    body = b'{"Detach": false, "Tty": false}'
     head = (
         f"POST {path} HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
     )
-    with socket.socket(socket.AF_UNIX) as stream:
+    stream = socket.socket(socket.AF_UNIX)
+    try:
         stream.connect(address.removeprefix("unix://"))
         stream.sendall(head.encode() + body)
         answer = b""
@@ -241,7 +268,10 @@ def _attached(address: str, path: str) -> Iterator[tuple[socket.socket, bytes]]:
         header, _, first = answer.partition(b"\r\n\r\n")
         if header.split()[1] not in {b"101", b"200"}:
             raise SandboxError(f"the engine did not start the command: {answer.decode(errors='replace')[-600:]}")
-        yield stream, first
+    except BaseException:
+        stream.close()
+        raise
+    return stream, first
 
 
 class _Follower:

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sandbox.backends.bubblewrap import UNPRIVILEGED_ID
-from sandbox.backends.containers import Api, Container
+from sandbox.backends.containers import Api, Container, settings
 from sandbox.backends.held import check_binds, remove_leftovers, stages, writable_place
 from sandbox.backends.owners import is_orphan, owned_name
 from sandbox.backends.probing import probe_limits, unusable
+from sandbox.backends.seccomp import build_profile
 from sandbox.holder.files import copy_tree, give
 from sandbox.protocol import HANDED_IN, SOURCE, Capabilities, Limits, Network, SandboxSpec
 from schemas.errors import ConfigError, SandboxError
@@ -58,11 +59,9 @@ _DIGEST = re.compile(r"(?:.+@)?sha256:[0-9a-f]{64}|[0-9a-f]{12,64}")
 class DockerSession:
     """An open sandbox."""
 
-    def __init__(self, spec: SandboxSpec, api: Api, address: str, image: str) -> None:
+    def __init__(self, spec: SandboxSpec, engine: "DockerBackend") -> None:
         self.spec = spec
-        self.api = api
-        self.address = address
-        self.image = image
+        self.engine = engine
         # Root's engine gives files of the session to a user that belongs to no account; other users work as themselves.
         self.user = (UNPRIVILEGED_ID, UNPRIVILEGED_ID) if os.getuid() == 0 else (os.getuid(), os.getgid())
         self.name = owned_name()
@@ -92,10 +91,14 @@ class DockerSession:
     def _container(self, network: Network) -> Container:
         """Return the container for commands with or without a network, started when it is first needed."""
         if network not in self.containers:
-            container = Container(self.api, self.address, f"{self.name}-{network.value}", self.spec.limits)
+            container = Container(
+                self.engine.api, self.engine.address, f"{self.name}-{network.value}", self.spec.limits
+            )
             self.containers[network] = container
             mode = "none" if network is Network.OFF else "host"
-            container.start(self.image, ":".join(map(str, self.user)), mode, self._binds(network), LABEL)
+            user = ":".join(map(str, self.user))
+            host = settings(self.spec.limits, user, mode, self.engine.profile) | {"binds": self._binds(network)}
+            container.start(self.engine.image, user, {LABEL: container.name}, host)
             self._ours(container, _PREPARE)
             container.finish()
         return self.containers[network]
@@ -237,6 +240,10 @@ class DockerBackend:
         self.image = image
         self.api, self.address = connect()
         weakref.finalize(self, self.api.close)
+        self.version = self.api.version()
+        # Podman takes the name of a file on the engine's side where Docker takes the profile itself.
+        podman = any("podman" in part["Name"].lower() for part in self.version.get("Components") or ())
+        self.profile = None if podman else build_profile()
         self._find_image()
 
     def _find_image(self) -> None:
@@ -254,14 +261,17 @@ class DockerBackend:
 
     def probe(self) -> Capabilities:
         """Try what this machine can do (Backend.probe)."""
-        version, information = self.api.version(), self.api.info()
+        information = self.api.info()
         try:
             held, failed, seconds = probe_limits(self.open)
         except (SandboxError, OSError) as error:
-            return unusable(self.name, str(error), version["Version"])
+            return unusable(self.name, str(error), self.version["Version"])
+        missing = dict.fromkeys(failed, "was seen not to hold with this engine")
+        if self.profile is None:
+            missing["system_calls"] = "refused by the engine's own filter only, which may leave AF_VSOCK open"
         return Capabilities(
-            backend=self.name, usable=True, version=version["Version"], enforced=held,
-            missing=dict.fromkeys(failed, "was seen not to hold with this engine"),
+            backend=self.name, usable=True, version=self.version["Version"], enforced=held,
+            missing=missing,
             cgroup=f"v{information.get('CgroupVersion', '1')}", start_seconds=seconds,
         )  # fmt: skip
 
@@ -279,7 +289,7 @@ class DockerBackend:
         remove_leftovers()
         with _engine_errors():
             self.remove_leftovers()
-        session = DockerSession(spec, self.api, self.address, self.image)
+        session = DockerSession(spec, self)
         try:
             with _engine_errors():
                 session.start()

@@ -9,6 +9,7 @@ killed, so that a suite that merely tries goes on.
 
 import errno
 import functools
+import json
 import platform
 import struct
 from collections.abc import Mapping
@@ -21,7 +22,8 @@ _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # Numbers of the x32 interface on x86-64 have this bit: another table, so everything above is refused.
 _X32 = 0x40000000
 # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET} of <linux/sched.h>.
-_CLONE_NEW = 0x7E020000
+_CLONE_NEW_BITS = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
+_CLONE_NEW = sum(_CLONE_NEW_BITS)
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (read by getifaddrs).
 _FAMILIES = (1, 2, 10, 16)
@@ -100,3 +102,26 @@ def build_filter(machine: str | None = None) -> bytes | None:
     program += _on(_CLONE[column], new_namespace) + _on(_IOCTL[column], terminal)
     program += _on(_SOCKET[column], _families()) + _on(_SOCKETPAIR[column], _families())
     return program + allow
+
+
+def build_profile(machine: str | None = None) -> str | None:
+    """Return the same filter as a profile of container engines; null for machines whose calls are not listed."""
+    machine = machine or platform.machine()
+    if machine not in _AUDIT:
+        return None
+
+    def rule(names: list[str], number: int, operator: str = "", index: int = 0, *values: int) -> dict[str, object]:
+        compared = {"index": index, "op": operator, "value": values[0] if values else 0, "valueTwo": sum(values[1:])}
+        return {
+            "names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": number, "args": [compared] if operator else [],
+        }  # fmt: skip
+
+    families = [family for family in range(max(_FAMILIES)) if family not in _FAMILIES]
+    sockets = ["socket", "socketpair"]
+    rules = [rule(sorted(_REFUSED), errno.EPERM), rule(sorted(_UNKNOWN), errno.ENOSYS)]
+    rules += [rule(["clone"], errno.EPERM, "SCMP_CMP_MASKED_EQ", 0, bit, bit) for bit in _CLONE_NEW_BITS]
+    rules += [rule(["ioctl"], errno.EPERM, "SCMP_CMP_EQ", 1, request) for request in (_TIOCSTI, _TIOCLINUX)]
+    rules += [rule(sockets, errno.EAFNOSUPPORT, "SCMP_CMP_EQ", 0, family) for family in families]
+    rules.append(rule(sockets, errno.EAFNOSUPPORT, "SCMP_CMP_GT", 0, max(_FAMILIES)))
+    architecture = {"x86_64": "SCMP_ARCH_X86_64", "aarch64": "SCMP_ARCH_AARCH64"}[machine]
+    return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "architectures": [architecture], "syscalls": rules})

@@ -23,6 +23,8 @@ from sandbox.holder.mounts import (
 )
 
 _OVERLAY = "lowerdir=base,upperdir=disk/upper,workdir=disk/work"
+# The session's own folders and a handful of a test suite's, on however small a disk.
+_FEWEST_FILES = 1_024
 _TMPFS = MS_NOSUID | MS_NODEV
 
 
@@ -71,7 +73,7 @@ class MountedPlace:
 
     def _mount_disk(self) -> None:
         """Mount what commands write to, with its limit, and the tree over it."""
-        mount("tmpfs", "disk", "tmpfs", _TMPFS, f"mode=755,size={self.disk_bytes}")
+        mount("tmpfs", "disk", "tmpfs", _TMPFS, f"mode=755,{room(self.disk_bytes)}")
         make_folders(self.owner)
         options = _OVERLAY + ("" if self.owner else ",userxattr")
         # Without extended attributes a folder that was removed and made again would show its old files.
@@ -105,7 +107,7 @@ class MountedPlace:
 
     @staticmethod
     def _resize(size: int) -> None:
-        mount("tmpfs", "disk", "tmpfs", MS_REMOUNT | _TMPFS, f"size={size}")
+        mount("tmpfs", "disk", "tmpfs", MS_REMOUNT | _TMPFS, room(size))
 
     @staticmethod
     def is_full() -> bool:
@@ -164,6 +166,16 @@ class PlainPlace:
         remove_tree(self.stage)
 
 
+def most_files(size: int) -> int:
+    """Return how many files a disk of a size may hold: one for each page, as if none were empty."""
+    return max(_FEWEST_FILES, size // os.sysconf("SC_PAGE_SIZE"))
+
+
+def room(size: int) -> str:
+    """Return the mount options that limit a file system in memory."""
+    return f"size={size},nr_inodes={most_files(size)}"
+
+
 def make_folders(owner: tuple[int, int] | None) -> None:
     """Make the folders of what is written."""
     for name in ("upper", "work", "tmp", "shm", "in"):
@@ -190,5 +202,5 @@ def tree_bytes(folder: str) -> int:
     total = 0
     for path, folders, files in os.walk(folder):
         total += page * len(folders)
-        total += sum(-(-os.lstat(os.path.join(path, name)).st_size // page) * page for name in files)
+        total += sum(max(1, -(-os.lstat(os.path.join(path, name)).st_size // page)) * page for name in files)
     return total

@@ -20,6 +20,8 @@ from tests.sandbox.backends.engine import SharedEngine
 # What a command that does nothing wrong never comes near.
 LIMITS = Limits(wall_seconds=20, memory_bytes=256 << 20, pids=64, disk_bytes=32 << 20, output_bytes=64 << 10)
 PYTHON = "/w/python/bin/python3"
+# An interpreter with a shared library looks for it where it was installed.
+PYTHON_ENV = {"LD_LIBRARY_PATH": "/w/python/lib"}
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 everywhere = pytest.mark.parametrize("box", ["bubblewrap", "docker", "unsafe-local"], indirect=True)
@@ -95,5 +97,5 @@ def sh(session: Session, script: str, **options: object) -> tuple[int, str, str]
     return result.returncode, result.stdout.decode(), result.stderr.decode()
 
 
-def python(session: Session, script: str, **options: object) -> ExecResult:
-    return session.exec((PYTHON, "-I", "-c", script), **options)  # type: ignore[arg-type]
+def python(session: Session, script: str, *arguments: str, limits: Limits | None = None) -> ExecResult:
+    return session.exec((PYTHON, "-I", "-c", script, *arguments), env=PYTHON_ENV, limits=limits)
