@@ -84,7 +84,9 @@ class RunReport:
     status: int | None = None
     """pytest's exit status, null when it did not come to its end."""
     finished: bool = False
-    """A server's job: all its tests were run, or enough of them."""
+    """A server's run came to its end, however that was."""
+    same: int | None = None
+    """A server's run that was not made, because this one had the same tests."""
 
     def test(self, nodeid: str) -> TestRun:
         """Return what a test did."""
@@ -109,12 +111,14 @@ class RunReport:
             self.hung.append(record["id"])
         elif kind == "broken":
             self.broken.append((record["id"], record["text"]))
-        elif kind in ("internal", "abort", "unpatched"):
+        elif kind in ("internal", "abort", "unpatched", "hosted"):
             self.problems.append(f"{kind}: {record.get('error', '')} {record['text']}".replace(":  ", ": "))
         elif kind == "exit":
             self.status = record["status"]
-        elif kind == "done":
+        elif kind == "ended":
             self.finished = True
+        elif kind == "same":
+            self.same = record["as"]
 
 
 @dataclass(slots=True)
@@ -131,6 +135,8 @@ class ExecReport:
     """Why the records are not the whole truth; empty when they are."""
     forged: int
     """Messages that somebody else wrote."""
+    at: str
+    """Test at which the runner ended; empty when it came to its end."""
     cpu_seconds: float
     """Processor time of our own processes and those whose end they saw; backends may know better."""
     result: ExecResult
@@ -139,7 +145,7 @@ class ExecReport:
 
 def read_report(result: ExecResult, key: bytes) -> ExecReport:
     """Return what a command told on its standard output; lines without our signature are nobody's."""
-    report = ExecReport(RunReport(), {}, None, "", 0, 0.0, result)
+    report = ExecReport(RunReport(), {}, None, "", 0, "", 0.0, result)
     expected, end = 0, None
     for record, number in _records(result.stdout.splitlines(), key):
         if number != expected:
@@ -156,7 +162,7 @@ def read_report(result: ExecResult, key: bytes) -> ExecReport:
     elif end is None:
         report.fault = report.fault or f"the supervisor died with status {result.returncode}"
     else:
-        report.forged, report.cpu_seconds = end["forged"], end["cpu"]
+        report.forged, report.at, report.cpu_seconds = end["forged"], end["at"], end["cpu"]
     return report
 
 

@@ -1,8 +1,7 @@
-"""The fork server: pytest after its collection, of which every mock gets a copy of its own."""
+"""Runs jobs in forks of this process: of pytest after its collection, or of a Python that has seen nothing yet."""
 
 from __future__ import annotations
 
-import gc
 import mmap
 import os
 import shutil
@@ -10,35 +9,72 @@ import struct
 import sys
 import tempfile
 import warnings
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
-import pytest
-
-from .mutate import CannotPatchError, LiveFunctions
-from .plugin import Reporter, first_line
 from .processes import adopt_orphans, children, end_children
-from .tracing import Places
 from .wire import Sender
 
-MAX_SKIPPED = 3  # tests of one job that may hang or crash before it is given up
+MAX_SKIPPED = 3  # tests of one run that may hang or crash before it is given up
 # Free space of a session below this share of what it was at the start: what a job wrote would disturb the next.
 MIN_FREE = 0.5
+VARIANTS = 8
+"""Runs of one job at most; the run `place` of job `number` reports as `number * VARIANTS + place`."""
+CONTROL = VARIANTS - 1
+"""Place of the run without a mock."""
+_HEAD = 8
 
 
 class Progress:
-    """The number of the test that a child is at, where its parent can read it after its death."""
+    """What a child did so far, where its parent can read it after its death: test it is at, tests that failed."""
 
-    def __init__(self) -> None:
-        self.memory = mmap.mmap(-1, 8)
+    def __init__(self, count: int) -> None:
+        self.memory = mmap.mmap(-1, _HEAD + count + 1)
+        self.numbers: dict[str, int] = {}
 
-    def set(self, number: int) -> None:
+    def begin(self, ids: Sequence[str]) -> None:
+        """Forget everything; the tests of the next run have these node ids."""
+        self.numbers = {id_: number for number, id_ in enumerate(ids)}
+        self.memory[: _HEAD + len(ids)] = struct.pack("q", -1) + bytes(len(ids))
+
+    def started(self, id_: str) -> None:
         """Note that a test begins."""
-        self.memory[:] = struct.pack("q", number)
+        self.memory[:_HEAD] = struct.pack("q", self.numbers.get(id_, -1))
 
-    def get(self) -> int:
-        """Return the last test that began."""
-        number: int = struct.unpack("q", self.memory[:])[0]
+    def failed(self, id_: str) -> None:
+        """Note that a test failed."""
+        if id_ in self.numbers:
+            self.memory[_HEAD + self.numbers[id_]] = 1
+
+    @property
+    def at(self) -> int:
+        """Return the number of the last test that began, -1 before the first."""
+        number: int = struct.unpack("q", self.memory[:_HEAD])[0]
         return number
+
+    @property
+    def failures(self) -> list[str]:
+        """Return the tests that failed."""
+        return [id_ for id_, number in self.numbers.items() if self.memory[_HEAD + number]]
+
+
+class Executor(Protocol):
+    """What a run does, in the parent around it and in the child."""
+
+    def changed(self, job: dict[str, Any], variant: dict[str, Any] | None) -> AbstractContextManager[None]:
+        """Return what holds in the parent while the run goes on."""
+
+    def run(
+        self,
+        sender: Sender,
+        progress: Progress,
+        job: dict[str, Any],
+        variant: dict[str, Any] | None,
+        ids: list[str],
+        stop: bool,
+    ) -> None:
+        """Run tests in the child, without a mock or with one."""
 
 
 def fork() -> int:
@@ -59,120 +95,96 @@ def free_space() -> dict[str, int]:
     return found
 
 
-class Jobs:
-    """Runs jobs one after the other, each in children of this process, and says how each ended."""
+class Server:
+    """Runs jobs one after the other and says how each run ended."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender, executor: Executor, tests: Sequence[str]) -> None:
         self.sender = sender
-        self.progress = Progress()
+        self.executor = executor
+        self.tests = tests
+        self.progress = Progress(len(tests))
         self.space = free_space()
         self.temporary = tempfile.gettempdir()
         self.known = frozenset(children(os.getpid()))
+        self.controls: dict[tuple[str, ...], int] = {}
         adopt_orphans()
 
-    def full(self) -> bool:
-        """Tell whether what was written so far would disturb further jobs."""
-        return any(free < MIN_FREE * self.space.get(place, 0) for place, free in free_space().items())
+    def serve(self, jobs: Sequence[dict[str, Any]]) -> None:
+        """Run every job; stops behind one that left the disk too full for others."""
+        self.sender.send({"t": "ready"})
+        for job in jobs:
+            self.judge(job)
+            if any(free < MIN_FREE * self.space.get(place, 0) for place, free in free_space().items()):
+                self.sender.send({"t": "full", "job": job["number"]})
+                break
 
-    def attempt(self, number: int, run: Any, count: int) -> int:  # noqa: ANN401 - run(sender, first test)
-        """Run one job in as many children as it needs; return how many tests were skipped.
+    def judge(self, job: dict[str, Any]) -> None:
+        """Run a job's mocks as long as each is caught, and its tests without a mock where the job asks for that.
 
-        `run` runs the tests from a number on. A child that ends early was killed or crashed in the test of its
-        progress: the next one goes on behind that.
+        With `narrow`, the last mock is only run against the tests that failed with all others.
         """
-        first = skipped = 0
-        while True:
-            self.progress.set(-1)
-            folder = os.path.join(self.temporary, f"job-{number}")
-            os.makedirs(folder, exist_ok=True)
-            pid = fork()
-            if pid == 0:
-                self._child(number, run, first, folder)
-            status = os.waitpid(pid, 0)[1]
-            left = end_children(self.known)
-            shutil.rmtree(folder, ignore_errors=True)
-            at = self.progress.get()
-            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-            self.sender.send({"t": "ended", "job": number, "code": code, "at": at, "left": left, "full": self.full()})
-            if code == 0 or at < first or at + 1 >= count or skipped == MAX_SKIPPED:
-                return skipped
-            skipped += 1
-            first = at + 1
+        ids = [self.tests[number] for number in job["ids"]]
+        common, base = ids, job["number"] * VARIANTS
+        if job.get("control"):
+            first = self.controls.setdefault(tuple(ids), base + CONTROL)
+            if first != base + CONTROL:
+                self.sender.send({"t": "same", "job": base + CONTROL, "as": first})
+            elif self.attempt(base + CONTROL, job, None, ids):
+                return
+        for place, variant in enumerate(job["variants"]):
+            narrow = place and place == len(job["variants"]) - 1 and common
+            failed = self.attempt(base + place, job, variant, common if narrow else ids)
+            if not failed:
+                return
+            common = [id_ for id_ in common if id_ in failed]
 
-    def _child(self, number: int, run: Any, first: int, folder: str) -> None:  # noqa: ANN401 - see attempt
-        """Run a job's tests in this process, and end it without any clean-up of the parent's."""
+    def attempt(
+        self, number: int, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]
+    ) -> frozenset[str]:
+        """Run tests once, in as many children as that needs; return those that failed.
+
+        A child that ends early was killed or crashed in the test it was at: the next one goes on behind that.
+        """
+        failures: set[str] = set()
+        rest, part = ids, 0
+        while rest and part <= MAX_SKIPPED:
+            self.progress.begin(rest)
+            with self.executor.changed(job, variant):
+                code = self._in_child(f"{number}.{part}", job, variant, rest)
+            failures.update(self.progress.failures)
+            at = self.progress.at
+            if code == 0 or at < 0 or (failures and job.get("stop")):
+                break
+            rest, part = rest[at + 1 :], part + 1
+        self.sender.send({"t": "ended", "job": number, "code": code if ids else 0})
+        return frozenset(failures)
+
+    def _in_child(self, stream: str, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]) -> int:
+        """Run tests in one child and end whatever it leaves; return its exit status."""
+        folder = os.path.join(self.temporary, f"job-{stream}")
+        os.makedirs(folder, exist_ok=True)
+        pid = fork()
+        if pid == 0:
+            sender = self.sender.stream_of(stream)
+            stop = bool(job.get("stop"))
+            self._child(sender, folder, lambda: self.executor.run(sender, self.progress, job, variant, ids, stop))
+        status = os.waitpid(pid, 0)[1]
+        end_children(self.known)
+        shutil.rmtree(folder, ignore_errors=True)
+        return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+
+    @staticmethod
+    def _child(sender: Sender, folder: str, run: Callable[[], None]) -> None:
+        """Run tests in this process, and end it without any clean-up of the parent's."""
         code = 70  # our own failure (sysexits.h, EX_SOFTWARE)
         try:
             os.setsid()
             os.environ["TMPDIR"] = tempfile.tempdir = folder
-            sender = self.sender.stream_of(f"{number}.{first}")
-            sender.send({"t": "job", "job": number, "pid": os.getpid()})
-            code = run(sender, first)
+            sender.send({"t": "job", "pid": os.getpid()})
+            run()
+            sender.send({"t": "done"})
+            code = 0
         except BaseException as error:  # noqa: BLE001 - reported, and nothing may run behind it in this copy
-            sender.send({"t": "abort", "job": number, "error": type(error).__name__, "text": first_line(error)})
+            sender.send({"t": "abort", "error": type(error).__name__, "text": str(error)[:300]})
         finally:
             os._exit(code)
-
-
-class ForkServer:
-    """Takes the place of pytest's run loop: judges mocks instead of running the collected tests."""
-
-    def __init__(self, sender: Sender, job: dict[str, Any], places: Places, reporter: Reporter) -> None:
-        self.sender = sender
-        self.jobs: list[dict[str, Any]] = job["jobs"]
-        self.ids: list[str] = job["tests"]
-        self.places = places
-        self.reporter = reporter
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run every job; stops when a job has left its mark on the sandbox."""
-        items: dict[str, list[pytest.Item]] = {}
-        for item in session.items:
-            items.setdefault(item.nodeid, []).append(item)
-        live = LiveFunctions(self.places)
-        gc.collect()
-        gc.freeze()
-        jobs = Jobs(self.sender)
-        self.sender.send({"t": "ready"})
-        for job in self.jobs:
-            wanted = [item for number in job["ids"] for item in items.get(self.ids[number], ())]
-
-            def run(sender: Sender, first: int, job: dict[str, Any] = job, wanted: list[pytest.Item] = wanted) -> int:
-                return self._run(sender, job, wanted, first, live, jobs.progress)
-
-            jobs.attempt(job["number"], run, len(wanted))
-            if jobs.full():
-                self.sender.send({"t": "full", "job": job["number"]})
-                break
-        return True
-
-    def _run(
-        self,
-        sender: Sender,
-        job: dict[str, Any],
-        items: list[pytest.Item],
-        first: int,
-        live: LiveFunctions,
-        progress: Progress,
-    ) -> int:
-        """Patch this process and run tests in it; 0 when every one was run, or the first failure was enough."""
-        self.reporter.sender = sender
-        patch = None
-        if job.get("key"):
-            try:
-                patch = live.patch(tuple(job["key"]), job["body"])
-            except (CannotPatchError, SyntaxError, ValueError) as error:
-                sender.send({"t": "unpatched", "job": job["number"], "text": first_line(error)})
-                return 0
-        for number in range(first, len(items)):
-            progress.set(number)
-            item = items[number]
-            following = items[number + 1] if number + 1 < len(items) else None
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if job.get("stop") and self.reporter.failed:
-                break
-        if patch is not None and patch.count == 0:
-            sender.send({"t": "unpatched", "job": job["number"], "text": "no live function has this code"})
-        sender.send({"t": "done", "job": job["number"]})
-        return 0

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from .forks import Progress, Server
 from .suite import run
 from .wire import Sender
 
@@ -13,27 +16,26 @@ from .wire import Sender
 _TIMES = 1_000_000_000
 
 
-class Changed:
-    """A file that has another content for a while."""
-
-    def __init__(self, path: str, content: bytes, number: int) -> None:
-        self.path = path
-        with open(path, "rb") as file:
-            self.original = file.read()
-        self.status = os.stat(path)
-        os.chmod(path, self.status.st_mode | 0o600)
-        self._write(content)
+@contextmanager
+def changed_file(path: str, content: bytes, number: int) -> Iterator[None]:
+    """Give a file another content for a while; `number` makes its time unique."""
+    with open(path, "rb") as file:
+        original = file.read()
+    status = os.stat(path)
+    os.chmod(path, status.st_mode | 0o600)
+    try:
+        _write(path, content)
         os.utime(path, (_TIMES + number, _TIMES + number))
+        yield
+    finally:
+        _write(path, original)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.chmod(path, status.st_mode)
 
-    def _write(self, content: bytes) -> None:
-        with open(self.path, "wb") as file:
-            file.write(content)
 
-    def restore(self) -> None:
-        """Bring the original content, time and mode back."""
-        self._write(self.original)
-        os.utime(self.path, ns=(self.status.st_atime_ns, self.status.st_mtime_ns))
-        os.chmod(self.path, self.status.st_mode)
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
 
 
 def preload() -> None:
@@ -44,36 +46,42 @@ def preload() -> None:
         importlib.import_module(f"_pytest.{name}")
 
 
+class FreshProcesses:
+    """Runs pytest from its start, in a child each."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.args: list[str] = job["args"]
+        self.folder: str = job["folder"]
+        self.changes = 0
+
+    @contextmanager
+    def changed(self, job: dict[str, Any], variant: dict[str, Any] | None) -> Iterator[None]:
+        """Have the mock on disk."""
+        if variant is None:
+            yield
+            return
+        self.changes += 1
+        with open(os.path.join(self.folder, variant["content"]), "rb") as file:
+            content = file.read()
+        with changed_file(job["path"], content, self.changes):
+            yield
+
+    def run(
+        self,
+        sender: Sender,
+        progress: Progress,
+        job: dict[str, Any],
+        variant: dict[str, Any] | None,
+        ids: list[str],
+        stop: bool,
+    ) -> None:
+        """Run pytest in this process."""
+        del job, variant
+        run(sender, {"args": self.args, "ids": ids, "stop": stop}, progress=progress)
+
+
 def serve(sender: Sender, job: dict[str, Any]) -> int:
-    """Run every job of the list with its file changed, each in a fork of this process."""
+    """Run every job of the list, each in forks of this process."""
     preload()
-    from .forks import Jobs
-
-    jobs = Jobs(sender)
-    sender.send({"t": "ready"})
-    for one in job["jobs"]:
-        ids = [job["tests"][number] for number in one["ids"]]
-        changed = None
-        if one.get("path"):
-            with open(os.path.join(job["folder"], one["content"]), "rb") as file:
-                changed = Changed(one["path"], file.read(), one["number"])
-
-        def run_tests(child: Sender, first: int, one: dict[str, Any] = one, ids: list[str] = ids) -> int:
-            numbers = {id_: number for number, id_ in enumerate(ids)}
-            run(
-                child,
-                {"args": job["args"], "ids": ids[first:], "stop": one.get("stop")},
-                started=lambda id_: jobs.progress.set(numbers.get(id_, -1)),
-            )
-            child.send({"t": "done", "job": one["number"]})
-            return 0
-
-        try:
-            jobs.attempt(one["number"], run_tests, len(ids))
-        finally:
-            if changed is not None:
-                changed.restore()
-        if jobs.full():
-            sender.send({"t": "full", "job": one["number"]})
-            break
+    Server(sender, FreshProcesses(job), job["tests"]).serve(job["jobs"])
     return 0

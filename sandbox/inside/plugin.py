@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .forks import Progress
 from .tracing import IMPORT, Key, Tracer
 from .wire import Sender
 
@@ -43,12 +44,17 @@ def chunks(ids: list[str]) -> Generator[list[str], None, None]:
 class Reporter:
     """Sends a record when a test starts and for each report of each of its phases."""
 
-    def __init__(self, sender: Sender, *, stop: bool = False, started: Callable[[str], None] | None = None) -> None:
+    def __init__(self, sender: Sender, *, stop: bool = False) -> None:
         self.sender = sender
         self.stop = stop
-        self.started = started
+        self.progress: Progress | None = None
         self.failed = False
         self.session: pytest.Session | None = None
+
+    def attach(self, sender: Sender, progress: Progress | None) -> None:
+        """Report as another stream, and to what outlives this process."""
+        self.sender = sender
+        self.progress = progress
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Remember the session, to stop it."""
@@ -56,8 +62,8 @@ class Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Tell that a test begins: its time is limited from now on."""
-        if self.started is not None:
-            self.started(nodeid)
+        if self.progress is not None:
+            self.progress.started(nodeid)
         self.sender.send({"t": "start", "id": nodeid})
 
     @pytest.hookimpl(hookwrapper=True)
@@ -74,6 +80,8 @@ class Reporter:
         xfail = hasattr(report, "wasxfail")
         if report.outcome == "failed" and report.when in ("setup", "call"):
             self.failed = True
+            if self.progress is not None:
+                self.progress.failed(report.nodeid)
             if self.stop and self.session is not None:
                 self.session.shouldstop = "a test failed"
         self.sender.send(

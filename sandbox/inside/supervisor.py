@@ -102,7 +102,9 @@ class Supervisor:
         elif kind == "start" and stream in self.running:
             self.running[stream].begin(record["id"], self.budgets.get(record["id"], self.default))
             return
-        elif kind in ("done", "abort") or (kind == "phase" and record["when"] == "teardown"):
+        elif stream in self.running and (
+            kind in ("done", "abort") or (kind == "phase" and record["when"] == "teardown")
+        ):
             self.running[stream].id = None
         elif kind == "ended":
             self.running = {"main": self.running["main"]}
@@ -163,6 +165,7 @@ def main(folder: str, job_path: str, key_path: str) -> None:
     supervisor.write(
         {
             "t": "end", "code": code, "forged": supervisor.forged, "left": left, "hidden": hidden,
+            "at": supervisor.running["main"].id or "",
             "cpu": round(sum(os.times()[:4]), 3),
         }
     )  # fmt: skip

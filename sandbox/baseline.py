@@ -1,0 +1,205 @@
+"""The original's tests, several times: which are stable, how long they take, which functions they enter."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.environment import BuiltEnvironment
+from sandbox.protocol import Limits, Session
+from sandbox.reports import ExecReport, TestRun, run_fault
+from sandbox.runs import OUTPUT_BYTES, Budget, Job, run_job
+from schemas.errors import DataError
+from schemas.execution import KilledBy, RealCodeConfig, TestOutcome
+
+Key = tuple[str, str, int]
+
+# Hash seed, time zone and order of the runs of the original; further runs begin again with the first.
+VARIATIONS = (("0", "UTC", False), ("1", "Asia/Kolkata", False), ("77", "UTC", True))
+# Share of a processor of the additional run, which finds tests that depend on how fast they are.
+THROTTLED = 0.3
+# Tests that may hang or crash before the repository is given up.
+MAX_EXCLUDED = 3
+# Share of a suite's limit that one test may take.
+TEST_SHARE = 0.2
+# Elapsed time over processor time of a test that computes, on a busy machine.
+WAITING = 5.0
+# What tests report when something is missing that no sandbox gives them; looked for in type and text of the exception.
+_MISSING = (
+    ("needs_network", re.compile(r"gaierror|name resolution|Network is unreachable|ConnectError|NewConnectionError")),
+    (
+        "needs_service",
+        re.compile(r"ConnectionRefused|Connection refused|docker|Could not connect|server is not running"),
+    ),
+    ("needs_display", re.compile(r"DISPLAY|TclError|XOpenDisplay|Xlib")),
+    ("needs_env_secret", re.compile(r"(?i)api.?key|token|secret|credential|password|environment variable")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What is known about the tests of the original."""
+
+    order: tuple[str, ...]
+    """Every test that was collected, in order."""
+    stable: frozenset[str]
+    """Tests that passed in every run."""
+    flaky: tuple[str, ...]
+    """Tests that passed in some runs only, in order."""
+    seconds: Mapping[str, float]
+    """Longest duration of each stable test, the throttled run left out."""
+    entered: Mapping[int, frozenset[str]]
+    """Tests whose set-up or call enters a target, by the target's number."""
+    at_import: frozenset[int]
+    """Targets that also run outside every test: at import or collection."""
+    reports: tuple[ExecReport, ...]
+    """The runs."""
+
+    def covering(self, number: int) -> list[str]:
+        """Return the stable tests that enter a target, in order."""
+        entered = self.entered.get(number, frozenset()) & self.stable
+        return [nodeid for nodeid in self.order if nodeid in entered] if entered else []
+
+    def budget(self, nodeid: str) -> Budget:
+        """Return what a stable test may cost with a mock before it counts as hanging: ten times as much, and a bit."""
+        seconds = self.seconds[nodeid]
+        cpu = max(2.0, 10 * seconds + 1)
+        return Budget(cpu, max(10.0, WAITING * cpu))
+
+
+def limits_of(config: RealCodeConfig, wall_seconds: float) -> Limits:
+    """Return the limits of a command that runs tests."""
+    return Limits(
+        wall_seconds=wall_seconds,
+        memory_bytes=config.memory_mib << 20,
+        pids=config.pids,
+        disk_bytes=config.disk_mib << 20,
+        output_bytes=OUTPUT_BYTES,
+    )
+
+
+def run_originals(
+    session: Session, built: BuiltEnvironment, targets: Sequence[Key], config: RealCodeConfig
+) -> Baseline:
+    """Run the whole suite `config.runs` times in other orders and with other hash seeds, and once throttled.
+
+    DataError when nothing can be proven with it: `no_tests`, `collection_error`, `runner_self_hosted`,
+    `suite_too_slow`, `suite_flaky`, `all_tests_fail` or what all tests miss (`needs_network` ...), `timeout`, `oom`,
+    `disk_full`, `pids`.
+    """
+    excluded: list[str] = []
+    reports = []
+    for number in range(config.runs + 1):
+        seed, zone, reverse = VARIATIONS[number % len(VARIATIONS)] if number < config.runs else VARIATIONS[0]
+        job = Job(
+            reverse=reverse,
+            targets=targets if number == 0 or (reverse and number < len(VARIATIONS)) else None,
+            bytecode=number == 0,
+        )
+        share = THROTTLED if number == config.runs else 1.0
+        env = {"PYTHONHASHSEED": seed, "TZ": zone}
+        reports.append(_run_suite(session, built, job, env, config, share, excluded))
+        if number == 0:
+            _check_first(reports[0])
+    return _summary(reports, excluded)
+
+
+def _run_suite(  # noqa: PLR0913 - one run: where, what, how
+    session: Session,
+    built: BuiltEnvironment,
+    job: Job,
+    env: Mapping[str, str],
+    config: RealCodeConfig,
+    share: float,
+    excluded: list[str],
+) -> ExecReport:
+    """Run the suite to its end; tests that hang or crash are added to `excluded`, and it is run again without."""
+    limits = replace(limits_of(config, config.suite_seconds / share), cpus=min(1.0, share))
+    cpu = config.suite_seconds * TEST_SHARE
+    while True:
+        job = replace(job, excluded=tuple(excluded), default=Budget(cpu, cpu * WAITING / share))
+        report = run_job(session, built, job, limits, env=env)
+        culprit = report.main.hung[0] if report.main.hung else report.at
+        if not run_fault(report):
+            return report
+        if report.main.status is None and culprit and len(excluded) < MAX_EXCLUDED:
+            excluded.append(culprit)
+            continue
+        raise _reason_of(report)
+
+
+def _reason_of(report: ExecReport) -> DataError:
+    """Return why a run that is no evidence ended as it did."""
+    fault = run_fault(report)
+    killed = report.result.killed_by
+    problem = report.main.problems[0] if report.main.problems else ""
+    reasons = {
+        KilledBy.OOM: "oom",
+        KilledBy.PIDS: "pids",
+        KilledBy.DISK: "disk_full",
+        KilledBy.TIMEOUT: "suite_too_slow",
+    }
+    if problem.startswith("hosted"):
+        return DataError("runner_self_hosted", f"pytest runs on modules of this repository: {problem[8:]}")
+    if killed in reasons:
+        return DataError(reasons[killed], fault)
+    if report.main.hung or report.at:
+        return DataError("timeout", f"more than {MAX_EXCLUDED} tests hang or crash: {report.at or report.main.hung[0]}")
+    return DataError("collection_error", f"{fault}: {_tail(report)}")
+
+
+def _tail(report: ExecReport) -> str:
+    return " ".join(report.result.stderr.decode("utf-8", "replace").split())[-600:]
+
+
+def _check_first(report: ExecReport) -> None:
+    """Give up when the first run already says that there is nothing to prove with."""
+    run = report.main
+    if not run.collected and run.broken:
+        raise DataError("collection_error", "; ".join(f"{where}: {text}" for where, text in run.broken)[:600])
+    if not run.collected:
+        raise DataError("no_tests", "pytest collects no test")
+    tests = run.tests
+    if not any(test.outcome is TestOutcome.PASSED for test in tests.values()):
+        raise _missing(list(tests.values()))
+
+
+def _missing(tests: Sequence[TestRun]) -> DataError:
+    """Return what tests of which none passes miss, when most of them say the same."""
+    failed = [test for test in tests if test.outcome in (TestOutcome.FAILED, TestOutcome.ERROR)]
+    texts = [f"{test.error}: {test.text}" for test in failed]
+    for reason, pattern in _MISSING:
+        if failed and sum(pattern.search(text) is not None for text in texts) * 2 > len(failed):
+            return DataError(reason, texts[0])
+    if not failed:
+        return DataError("all_tests_fail", "every test is skipped")
+    return DataError("all_tests_fail", f"{len(failed)} of {len(tests)} tests fail, the first with {texts[0]}")
+
+
+def _summary(reports: Sequence[ExecReport], excluded: Sequence[str]) -> Baseline:
+    """Compare the runs."""
+    order = tuple(reports[0].main.collected)
+    runs = [report.main.tests for report in reports]
+    passed = [frozenset(id_ for id_, test in run.items() if test.outcome is TestOutcome.PASSED) for run in runs]
+    stable = frozenset(order).intersection(*passed) - set(excluded)
+    flaky = tuple(id_ for id_ in order if id_ not in stable and any(id_ in one for one in passed))
+    if not stable and flaky:
+        raise DataError("suite_flaky", f"none of {len(order)} tests passes in every run")
+    if not stable:
+        raise _missing([run[id_] for run in runs[:1] for id_ in order])
+    entered: dict[int, set[str]] = {}
+    at_import = set()
+    for report in reports:
+        for (number, phase), ids in report.main.entered.items():
+            if phase in ("setup", "call"):
+                entered.setdefault(number, set()).update(ids)
+            elif phase == "import":
+                at_import.add(number)
+    return Baseline(
+        order=order,
+        stable=stable,
+        flaky=flaky,
+        seconds={id_: max(run[id_].seconds for run in runs[:-1]) for id_ in stable},
+        entered={number: frozenset(ids) for number, ids in entered.items()},
+        at_import=frozenset(at_import),
+        reports=tuple(reports),
+    )

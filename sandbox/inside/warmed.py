@@ -1,0 +1,66 @@
+"""The fork server: pytest after its collection, of which every mock gets a copy of its own."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+
+from .forks import Progress, Server
+from .mutate import LiveFunctions
+from .plugin import Reporter
+from .tracing import Places
+from .wire import Sender
+
+
+class ForkServer:
+    """Takes the place of pytest's run loop: judges mocks instead of running the collected tests."""
+
+    def __init__(self, sender: Sender, job: dict[str, Any], places: Places, reporter: Reporter) -> None:
+        self.sender = sender
+        self.job = job
+        self.places = places
+        self.reporter = reporter
+        self.items: dict[str, list[pytest.Item]] = {}
+        self.live: LiveFunctions | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run every job."""
+        for item in session.items:
+            self.items.setdefault(item.nodeid, []).append(item)
+        self.live = LiveFunctions(self.places)
+        gc.collect()
+        gc.freeze()  # a collection in a child would copy every page; what it could free lives on in the parent
+        Server(self.sender, self, self.job["tests"]).serve(self.job["jobs"])
+        return True
+
+    def changed(self, job: dict[str, Any], variant: dict[str, Any] | None) -> AbstractContextManager[None]:
+        """Change nothing: the child alone is patched."""
+        del job, variant
+        return nullcontext()
+
+    def run(
+        self,
+        sender: Sender,
+        progress: Progress,
+        job: dict[str, Any],
+        variant: dict[str, Any] | None,
+        ids: list[str],
+        stop: bool,
+    ) -> None:
+        """Patch this process and run tests in it."""
+        self.reporter.attach(sender, progress)
+        patch = None
+        if variant is not None and self.live is not None:
+            patch = self.live.patch(tuple(job["key"]), variant["body"])
+        items = [item for id_ in ids for item in self.items.get(id_, ())]
+        for number, item in enumerate(items):
+            following = items[number + 1] if number + 1 < len(items) else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if stop and self.reporter.failed:
+                break
+        if patch is not None and patch.count == 0:
+            sender.send({"t": "unpatched", "text": "no live function has this code"})

@@ -1,0 +1,193 @@
+"""Runs mocks against tests in the servers, and says what the tests' reports mean."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.baseline import Baseline, limits_of
+from sandbox.environment import BuiltEnvironment
+from sandbox.inside.forks import CONTROL, VARIANTS
+from sandbox.mocks import Mock
+from sandbox.protocol import HANDED_IN, Session
+from sandbox.reports import RunReport
+from sandbox.runs import Job, run_job
+from sandbox.targets import Function
+from schemas.execution import MockResult, RealCodeConfig, TestOutcome, Verdict
+
+# Elapsed time of one call of a server. What ends a mock is the budget of its tests; this only ends a broken server.
+_SERVER_SECONDS = 7_200.0
+# Jobs of one call: their records have to fit into the output limit.
+_BATCH = 200
+_MAX_DETAIL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A function, its mocks, and the tests that are to catch them."""
+
+    number: int
+    """Number that no other case of the same call has."""
+    function: Function
+    """The function."""
+    mocks: tuple[Mock, ...]
+    """Its mocks, in the order in which they are run; the last one only against what failed with all others."""
+    tests: tuple[str, ...]
+    """Node ids of stable tests, in order."""
+    control: bool = True
+    """Run the tests without a mock first."""
+    stop: bool = False
+    """Stop at the first failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a server said about a case."""
+
+    results: tuple[MockResult, ...]
+    """The mocks that were run: all up to the first that was not caught."""
+    unfit: str
+    """Why this server cannot judge the case, from the run without a mock; empty when it can."""
+
+
+class Judge:
+    """Runs cases in one session."""
+
+    def __init__(self, session: Session, built: BuiltEnvironment, baseline: Baseline, config: RealCodeConfig) -> None:
+        self.session = session
+        self.built = built
+        self.baseline = baseline
+        self.limits = limits_of(config, _SERVER_SECONDS)
+        self.tests = [nodeid for nodeid in baseline.order if nodeid in baseline.stable]
+        self.numbers = {nodeid: number for number, nodeid in enumerate(self.tests)}
+        self.cpu_seconds = 0.0
+        self.reports: list[str] = []
+
+    def in_warmed(self, cases: Sequence[Case]) -> dict[int, Judged]:
+        """Judge cases in forks of a process that has collected their tests, replacing code in place."""
+        wanted = sorted({self.numbers[id_] for case in cases for id_ in case.tests})
+        ids = [self.tests[number] for number in wanted]
+        return self._serve("forks", cases, ids)
+
+    def in_fresh(self, cases: Sequence[Case]) -> dict[int, Judged]:
+        """Judge cases in processes that start from nothing, with the file changed on disk."""
+        return self._serve("fresh", cases, None)
+
+    def _serve(self, mode: str, cases: Sequence[Case], ids: Sequence[str] | None) -> dict[int, Judged]:
+        """Run cases in as many calls as they need: behind one that broke the server or filled the disk, anew."""
+        judged: dict[int, Judged] = {}
+        pending = list(cases)
+        while pending:
+            batch = pending[:_BATCH]
+            runs, reached = self._call(mode, batch, ids)
+            for case in batch[:reached]:
+                judged[case.number] = _judge(case, runs)
+            pending = pending[reached:]
+            if reached < len(batch):
+                self.session.reset()
+        return judged
+
+    def _call(self, mode: str, batch: Sequence[Case], ids: Sequence[str] | None) -> tuple[dict[int, RunReport], int]:
+        """Call a server; return the reports of its runs and how many cases it has dealt with, at least one."""
+        files: dict[str, bytes] = {}
+        jobs = [self._job(case, files if mode == "fresh" else None) for case in batch]
+        budgets = [self.baseline.budget(nodeid) for nodeid in self.tests]
+        job = Job(mode=mode, ids=ids, jobs=jobs, tests=self.tests, budgets=budgets)
+        report = run_job(self.session, self.built, job, self.limits, files=files)
+        self.cpu_seconds += report.cpu_seconds
+        places = {case.number: place for place, case in enumerate(batch)}
+        if report.full is not None:
+            # What the last job wrote is too much for the next; its own failures may come from that, too.
+            for number in range(report.full * VARIANTS, (report.full + 1) * VARIANTS):
+                report.jobs.setdefault(number, RunReport()).problems.append("the disk is full")
+            return report.jobs, places[report.full] + 1
+        if not report.fault and not report.main.problems and (mode == "fresh" or report.main.status is not None):
+            return report.jobs, len(batch)
+        self.reports.append(report.fault or "; ".join(report.main.problems) or "the server died")
+        # A server that died did so in its last case, or could not even begin.
+        seen = [places[number // VARIANTS] for number in report.jobs]
+        return report.jobs, max(seen, default=0) + 1
+
+    def _job(self, case: Case, files: dict[str, bytes] | None) -> dict[str, object]:
+        """Return a case as the servers read it; the files of a fresh process are added to `files`."""
+        variants: list[dict[str, str]] = []
+        for place, mock in enumerate(case.mocks):
+            if files is None:
+                variants.append({"body": mock.body})
+            else:
+                name = f"mocks/{case.number}-{place}"
+                code = case.function.code
+                files[f"{HANDED_IN}/{name}"] = code.left + mock.body.encode("ascii") + code.right
+                variants.append({"content": name})
+        return {
+            "number": case.number,
+            "key": list(case.function.key),
+            "path": case.function.target.path,
+            "ids": [self.numbers[nodeid] for nodeid in case.tests],
+            "variants": variants,
+            "control": case.control,
+            "stop": case.stop,
+        }
+
+
+def _judge(case: Case, runs: Mapping[int, RunReport]) -> Judged:
+    base = case.number * VARIANTS
+    if case.control:
+        unfit = _control_fault(base + CONTROL, case.tests, runs)
+        if unfit:
+            return Judged((), unfit)
+    results: list[MockResult] = []
+    tests: tuple[str, ...] = case.tests
+    for place, mock in enumerate(case.mocks):
+        if place and place == len(case.mocks) - 1:
+            common = set(case.tests).intersection(*(result.failing_tests for result in results))
+            tests = tuple(nodeid for nodeid in case.tests if nodeid in common) or tests
+        result = verdict(mock, tests, runs.get(base + place, RunReport()), stop=case.stop)
+        results.append(result)
+        if result.verdict is not Verdict.CAUGHT:
+            break
+    return Judged(tuple(results), "")
+
+
+def _control_fault(number: int, tests: Sequence[str], runs: Mapping[int, RunReport]) -> str:
+    """Return what is wrong with the run without a mock; empty when all of its tests passed."""
+    run = runs.get(number, RunReport())
+    run = runs.get(run.same, RunReport()) if run.same is not None else run
+    bad = [nodeid for nodeid in tests if run.test(nodeid).outcome is not TestOutcome.PASSED]
+    if bad:
+        return f"without a mock, {bad[0]}: {run.test(bad[0]).outcome.value}"
+    return ("; ".join(run.problems)) if run.problems else ""
+
+
+def verdict(mock: Mock, tests: Sequence[str], run: RunReport, *, stop: bool) -> MockResult:
+    """Say what the tests' reports mean for a mock.
+
+    Caught by a named test's own failure, in set-up or call, and by nothing else. It survives only when every test has
+    reported a whole run without one. A hang is a time-out, and everything else (a missing report, a broken import, a
+    crash, a full disk) says nothing.
+    """
+    outcomes = {nodeid: run.test(nodeid) for nodeid in tests}
+    failing = tuple(sorted(nodeid for nodeid, test in outcomes.items() if test.own_failure))
+    result = MockResult(mock.kind, mock.body, Verdict.INFRASTRUCTURE, failing)
+    if run.problems or not run.finished:
+        why = run.problems[0] if run.problems else "the run did not come to its end"
+        return replace(result, failing_tests=(), detail=why[:_MAX_DETAIL])
+    if failing:
+        first = next(nodeid for nodeid in tests if outcomes[nodeid].own_failure)
+        test = outcomes[first]
+        detail = f"{first}: {test.error}: {test.text}" if test.error else first
+        return replace(result, verdict=Verdict.CAUGHT, detail=detail[:_MAX_DETAIL])
+    hung = [nodeid for nodeid in tests if outcomes[nodeid].outcome is TestOutcome.TIMEOUT]
+    if hung:
+        return replace(result, verdict=Verdict.TIMEOUT, detail=f"{hung[0]} takes too long"[:_MAX_DETAIL])
+    missing = [nodeid for nodeid in tests if outcomes[nodeid].outcome is TestOutcome.NOT_RUN]
+    if missing:
+        broken = f"; {run.broken[0][0]}: {run.broken[0][1]}" if run.broken else ""
+        return replace(result, detail=f"no report of {missing[0]}{broken}"[:_MAX_DETAIL])
+    trouble = [nodeid for nodeid in tests if _in_trouble(run, nodeid)]
+    if trouble:
+        return replace(result, detail=f"{trouble[0]}: {outcomes[trouble[0]].text}"[:_MAX_DETAIL])
+    return replace(result, verdict=Verdict.SURVIVED, detail="" if not stop else "at the first failure")
+
+
+def _in_trouble(run: RunReport, nodeid: str) -> bool:
+    """Tell whether a test failed in set-up or call, but not by itself."""
+    return any(p["outcome"] == "failed" and p["when"] in ("setup", "call") for p in run.phases.get(nodeid, ()))
