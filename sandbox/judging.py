@@ -16,7 +16,7 @@ from schemas.execution import MockResult, RealCodeConfig, TestOutcome, Verdict
 # Elapsed time of one call of a server. What ends a mock is the budget of its tests; this only ends a broken server.
 _SERVER_SECONDS = 7_200.0
 # Jobs of one call: their records have to fit into the output limit.
-_BATCH = 200
+_BATCH = 1_000
 _MAX_DETAIL = 300
 
 
@@ -26,13 +26,13 @@ class Case:
 
     number: int
     """Number that no other case of the same call has."""
-    function: Function
-    """The function."""
+    function: Function | None
+    """The function; null for tests that run without a mock alone."""
     mocks: tuple[Mock, ...]
-    """Its mocks, in the order in which they are run; the last one only against what failed with all others."""
+    """Its mocks, in the order in which they are run; each only against what failed with all before it."""
     tests: tuple[str, ...]
     """Node ids of stable tests, in order."""
-    control: bool = True
+    control: bool = False
     """Run the tests without a mock first."""
     stop: bool = False
     """Stop at the first failure."""
@@ -62,10 +62,22 @@ class Judge:
         self.reports: list[str] = []
 
     def in_warmed(self, cases: Sequence[Case]) -> dict[int, Judged]:
-        """Judge cases in forks of a process that has collected their tests, replacing code in place."""
-        wanted = sorted({self.numbers[id_] for case in cases for id_ in case.tests})
+        """Judge cases in forks of a process that has collected their tests, replacing code in place.
+
+        Each test first runs alone and without a mock: one that passes in the whole suite, in both orders, and alone
+        has no need of what other tests leave behind, so that no choice of tests can make it fail.
+        """
+        wanted = sorted({self.numbers[nodeid] for case in cases for nodeid in case.tests})
         ids = [self.tests[number] for number in wanted]
-        return self._serve("forks", cases, ids)
+        first = max((case.number for case in cases), default=0) + 1
+        alone = [Case(first + place, None, (), (nodeid,), control=True) for place, nodeid in enumerate(ids)]
+        judged = self._serve("forks", [*alone, *cases], ids)
+        unfit = {case.tests[0]: judged[case.number].unfit for case in alone if judged[case.number].unfit}
+        for case in cases:
+            bad = next((unfit[nodeid] for nodeid in case.tests if nodeid in unfit), "")
+            if bad:
+                judged[case.number] = Judged((), bad)
+        return judged
 
     def in_fresh(self, cases: Sequence[Case]) -> dict[int, Judged]:
         """Judge cases in processes that start from nothing, with the file changed on disk."""
@@ -108,19 +120,20 @@ class Judge:
 
     def _job(self, case: Case, files: dict[str, bytes] | None) -> dict[str, object]:
         """Return a case as the servers read it; the files of a fresh process are added to `files`."""
+        function = case.function
         variants: list[dict[str, str]] = []
         for place, mock in enumerate(case.mocks):
-            if files is None:
+            if files is None or function is None:
                 variants.append({"body": mock.body})
             else:
                 name = f"mocks/{case.number}-{place}"
-                code = case.function.code
+                code = function.code
                 files[f"{HANDED_IN}/{name}"] = code.left + mock.body.encode("ascii") + code.right
                 variants.append({"content": name})
         return {
             "number": case.number,
-            "key": list(case.function.key),
-            "path": case.function.target.path,
+            "key": [] if function is None else list(function.key),
+            "path": "" if function is None else function.target.path,
             "ids": [self.numbers[nodeid] for nodeid in case.tests],
             "variants": variants,
             "control": case.control,
@@ -137,13 +150,12 @@ def _judge(case: Case, runs: Mapping[int, RunReport]) -> Judged:
     results: list[MockResult] = []
     tests: tuple[str, ...] = case.tests
     for place, mock in enumerate(case.mocks):
-        if place and place == len(case.mocks) - 1:
-            common = set(case.tests).intersection(*(result.failing_tests for result in results))
-            tests = tuple(nodeid for nodeid in case.tests if nodeid in common) or tests
-        result = verdict(mock, tests, runs.get(base + place, RunReport()), stop=case.stop)
+        result = verdict(mock, tests, runs.get(base + place, RunReport()))
         results.append(result)
         if result.verdict is not Verdict.CAUGHT:
             break
+        failed = set(result.failing_tests)
+        tests = tuple(nodeid for nodeid in tests if nodeid in failed)
     return Judged(tuple(results), "")
 
 
@@ -157,7 +169,7 @@ def _control_fault(number: int, tests: Sequence[str], runs: Mapping[int, RunRepo
     return ("; ".join(run.problems)) if run.problems else ""
 
 
-def verdict(mock: Mock, tests: Sequence[str], run: RunReport, *, stop: bool) -> MockResult:
+def verdict(mock: Mock, tests: Sequence[str], run: RunReport) -> MockResult:
     """Say what the tests' reports mean for a mock.
 
     Caught by a named test's own failure, in set-up or call, and by nothing else. It survives only when every test has
@@ -185,7 +197,7 @@ def verdict(mock: Mock, tests: Sequence[str], run: RunReport, *, stop: bool) -> 
     trouble = [nodeid for nodeid in tests if _in_trouble(run, nodeid)]
     if trouble:
         return replace(result, detail=f"{trouble[0]}: {outcomes[trouble[0]].text}"[:_MAX_DETAIL])
-    return replace(result, verdict=Verdict.SURVIVED, detail="" if not stop else "at the first failure")
+    return replace(result, verdict=Verdict.SURVIVED)
 
 
 def _in_trouble(run: RunReport, nodeid: str) -> bool:

@@ -146,7 +146,7 @@ class _Prover:
         # What a warmed process cannot judge, a fresh one can: it depends on an import that has been done already.
         fresh += [case for case in warmed if judged[case.number].unfit or _said_nothing(judged[case.number])]
         self.progress("mocks", len(cases) - len(fresh), len(cases))
-        judged |= self.judge.in_fresh(fresh)
+        judged |= self.judge.in_fresh([replace(case, control=True) for case in fresh])
         self.progress("mocks", len(cases), len(cases))
         caught = [case for case in cases if self._caught(case, judged[case.number])]
         evidence = {case.number: self._evidence(case, judged[case.number].results) for case in caught}
@@ -197,7 +197,7 @@ class _Prover:
         entered = self.baseline.entered[case.number]
         common = set(case.tests).intersection(*(result.failing_tests for result in results))
         return Evidence(
-            function=case.function,
+            function=self.functions[case.number],
             pass_to_pass=tuple(sorted(case.tests)),
             fail_to_pass=tuple(sorted(common)),
             mocks=results,
@@ -208,11 +208,10 @@ class _Prover:
         """Let a process that starts from nothing see each kept function mocked on disk, once: the tests must fail."""
         again = []
         for case in cases:
-            failing = set(evidence[case.number].fail_to_pass)
-            tests = tuple(nodeid for nodeid in case.tests if nodeid in failing)
+            tests = sorted(evidence[case.number].fail_to_pass, key=lambda id_: (self.baseline.seconds[id_], id_))
             # The typed default is the mock that is hardest to tell from the original.
             mock = next((m for m in case.mocks if m.kind is MockKind.TYPED), case.mocks[0])
-            again.append(replace(case, tests=tests, mocks=(mock,), control=False, stop=True))
+            again.append(replace(case, tests=tuple(tests[:1]), mocks=(mock,)))
         self.progress("confirm", 0, len(again))
         judged = self.judge.in_fresh(again)
         self.progress("confirm", len(again), len(again))

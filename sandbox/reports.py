@@ -1,10 +1,11 @@
 """What tests said, from the signed records of a sandbox: outcomes by node id, never from text."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.inside.wire import unseal
+from sandbox.inside.wire import Message, unseal
 from schemas.execution import ExecResult, KilledBy, TestOutcome
 
 # pytest's exit status: 0 all passed, 1 some failed, 5 nothing ran; 2 interrupted, 3 internal error, 4 usage error.
@@ -32,6 +33,7 @@ class TestRun:
     """First line of that exception's text."""
 
 
+_PASSED = {"when": "call", "outcome": "passed", "xfail": False, "error": "", "text": ""}
 NOT_RUN = TestRun(TestOutcome.NOT_RUN, False, 0.0, "", "")
 
 
@@ -103,6 +105,8 @@ class RunReport:
         kind = record["t"]
         if kind == "phase":
             self.phases.setdefault(record["id"], []).append(record)
+        elif kind == "passed":
+            self.phases.setdefault(record["id"], []).append({**_PASSED, "seconds": record["seconds"]})
         elif kind == "collected":
             self.collected.extend(record["ids"])
         elif kind == "entered":
@@ -118,7 +122,7 @@ class RunReport:
         elif kind == "ended":
             self.finished = True
         elif kind == "same":
-            self.same = record["as"]
+            self.same = record["other"]
 
 
 @dataclass(slots=True)
@@ -147,16 +151,22 @@ def read_report(result: ExecResult, key: bytes) -> ExecReport:
     """Return what a command told on its standard output; lines without our signature are nobody's."""
     report = ExecReport(RunReport(), {}, None, "", 0, "", 0.0, result)
     expected, end = 0, None
-    for record, number in _records(result.stdout.splitlines(), key):
-        if number != expected:
+    for message in _messages(result.stdout.splitlines(), key):
+        if message.number != expected:
             report.fault = f"record {expected} is missing"
-        expected = number + 1
-        if record["t"] == "end":
-            end = record
-        elif record["t"] == "full":
-            report.full = record["job"]
+        expected = message.number + 1
+        if message.kind == "end":
+            end = message.record()
+        elif message.kind == "hang":
+            record = message.record()
+            _run_of(report, record["s"], record).take(record)
         else:
-            _target_of(report, record).take(record)
+            stream, _, kind, text = message.text.split(b" ", 3)
+            record = {"t": kind.decode("ascii"), **json.loads(text)}
+            if record["t"] == "full":
+                report.full = record["job"]
+            else:
+                _run_of(report, stream.decode("ascii"), record).take(record)
     if result.killed_by is not KilledBy.NONE and end is None:
         report.fault = f"the sandbox ended the run: {result.killed_by.value}"
     elif end is None:
@@ -166,15 +176,12 @@ def read_report(result: ExecResult, key: bytes) -> ExecReport:
     return report
 
 
-def _records(lines: Iterable[bytes], key: bytes) -> Iterable[tuple[dict[str, Any], int]]:
-    for line in lines:
-        opened = unseal(key, line)
-        if opened is not None:
-            yield opened[2], opened[1]
+def _messages(lines: Iterable[bytes], key: bytes) -> Iterable[Message]:
+    return (message for line in lines if (message := unseal(key, line)) is not None)
 
 
-def _target_of(report: ExecReport, record: Mapping[str, Any]) -> RunReport:
-    stream = record["s"]
+def _run_of(report: ExecReport, stream: str, record: Mapping[str, Any]) -> RunReport:
+    """Return the run that a record belongs to: a server's main stream tells of its runs, too."""
     number = record.get("job") if stream == "main" else int(stream.split(".")[0])
     return report.main if number is None else report.jobs.setdefault(number, RunReport())
 

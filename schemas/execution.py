@@ -89,7 +89,8 @@ class MockResult:
     verdict: Verdict
     """What the tests say."""
     failing_tests: tuple[str, ...]
-    """Node ids of the covering tests that failed, sorted."""
+    """Node ids of the tests that failed, sorted: of the covering tests, for the first mock; for every other one of
+    those that failed with all mocks before it."""
     detail: str = ""
     """Evidence for a reader: first failure, limit, missing report."""
 

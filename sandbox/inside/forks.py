@@ -111,32 +111,31 @@ class Server:
 
     def serve(self, jobs: Sequence[dict[str, Any]]) -> None:
         """Run every job; stops behind one that left the disk too full for others."""
-        self.sender.send({"t": "ready"})
+        self.sender.send("ready")
         for job in jobs:
             self.judge(job)
             if any(free < MIN_FREE * self.space.get(place, 0) for place, free in free_space().items()):
-                self.sender.send({"t": "full", "job": job["number"]})
+                self.sender.send("full", job=job["number"])
                 break
 
     def judge(self, job: dict[str, Any]) -> None:
         """Run a job's mocks as long as each is caught, and its tests without a mock where the job asks for that.
 
-        With `narrow`, the last mock is only run against the tests that failed with all others.
+        A mock is only run against the tests that failed with all mocks before it.
         """
         ids = [self.tests[number] for number in job["ids"]]
-        common, base = ids, job["number"] * VARIANTS
+        base = job["number"] * VARIANTS
         if job.get("control"):
             first = self.controls.setdefault(tuple(ids), base + CONTROL)
             if first != base + CONTROL:
-                self.sender.send({"t": "same", "job": base + CONTROL, "as": first})
+                self.sender.send("same", job=base + CONTROL, other=first)
             elif self.attempt(base + CONTROL, job, None, ids):
                 return
         for place, variant in enumerate(job["variants"]):
-            narrow = place and place == len(job["variants"]) - 1 and common
-            failed = self.attempt(base + place, job, variant, common if narrow else ids)
+            failed = self.attempt(base + place, job, variant, ids)
             if not failed:
                 return
-            common = [id_ for id_ in common if id_ in failed]
+            ids = [id_ for id_ in ids if id_ in failed]
 
     def attempt(
         self, number: int, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]
@@ -156,7 +155,7 @@ class Server:
             if code == 0 or at < 0 or (failures and job.get("stop")):
                 break
             rest, part = rest[at + 1 :], part + 1
-        self.sender.send({"t": "ended", "job": number, "code": code if ids else 0})
+        self.sender.send("ended", job=number, code=code if ids else 0)
         return frozenset(failures)
 
     def _in_child(self, stream: str, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]) -> int:
@@ -180,11 +179,11 @@ class Server:
         try:
             os.setsid()
             os.environ["TMPDIR"] = tempfile.tempdir = folder
-            sender.send({"t": "job", "pid": os.getpid()})
+            sender.send("job", pid=os.getpid())
             run()
-            sender.send({"t": "done"})
+            sender.send("done")
             code = 0
         except BaseException as error:  # noqa: BLE001 - reported, and nothing may run behind it in this copy
-            sender.send({"t": "abort", "error": type(error).__name__, "text": str(error)[:300]})
+            sender.send("abort", error=type(error).__name__, text=str(error)[:300])
         finally:
             os._exit(code)

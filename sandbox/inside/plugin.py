@@ -49,6 +49,7 @@ class Reporter:
         self.stop = stop
         self.progress: Progress | None = None
         self.failed = False
+        self.seconds, self.plain, self.called = 0.0, True, False
         self.session: pytest.Session | None = None
 
     def attach(self, sender: Sender, progress: Progress | None) -> None:
@@ -64,7 +65,7 @@ class Reporter:
         """Tell that a test begins: its time is limited from now on."""
         if self.progress is not None:
             self.progress.started(nodeid)
-        self.sender.send({"t": "start", "id": nodeid})
+        self.sender.send("start", id=nodeid)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
@@ -75,21 +76,32 @@ class Reporter:
             report.postquem = (call.excinfo.typename, first_line(call.excinfo.value))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send the report of a phase; subtests and reruns send several with one node id."""
-        kind, text = getattr(report, "postquem", ("", ""))
-        xfail = hasattr(report, "wasxfail")
+        """Send the report of a phase; a test whose phases all pass gets one record in the end.
+
+        Subtests and reruns send several reports with one node id.
+        """
         if report.outcome == "failed" and report.when in ("setup", "call"):
             self.failed = True
             if self.progress is not None:
                 self.progress.failed(report.nodeid)
             if self.stop and self.session is not None:
                 self.session.shouldstop = "a test failed"
-        self.sender.send(
-            {
-                "t": "phase", "id": report.nodeid, "when": report.when, "outcome": report.outcome, "xfail": xfail,
-                "seconds": round(report.duration, 6), "error": kind, "text": text,
-            }
-        )  # fmt: skip
+        self.seconds += report.duration
+        if report.outcome == "passed" and not hasattr(report, "wasxfail"):
+            self.called = self.called or report.when == "call"
+        else:
+            self.plain = False
+            kind, text = getattr(report, "postquem", ("", ""))
+            self.sender.send(
+                "phase", id=report.nodeid, when=report.when, outcome=report.outcome,
+                xfail=hasattr(report, "wasxfail"), seconds=round(report.duration, 6), error=kind, text=text,
+            )  # fmt: skip
+        if report.when == "teardown":
+            if self.plain and self.called:
+                self.sender.send("passed", id=report.nodeid, seconds=round(self.seconds, 6))
+            else:
+                self.sender.send("over")
+            self.seconds, self.plain, self.called = 0.0, True, False
 
 
 class Selection:
@@ -128,7 +140,7 @@ class Selection:
         """Tell of what could not be collected."""
         if report.failed:
             last = [line for line in str(report.longrepr).splitlines() if line.strip()]
-            self.sender.send({"t": "broken", "id": report.nodeid, "text": last[-1][:MAX_TEXT] if last else ""})
+            self.sender.send("broken", id=report.nodeid, text=last[-1][:MAX_TEXT] if last else "")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -148,11 +160,25 @@ class Selection:
         """Tell which tests will run, in order."""
         ids = [item.nodeid for item in session.items]
         for part in chunks(ids):
-            self.sender.send({"t": "collected", "ids": part})
+            self.sender.send("collected", ids=part)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell that pytest itself or a plugin broke."""
-        self.sender.send({"t": "internal", "error": excinfo.typename, "text": first_line(excinfo.value)})
+        self.sender.send("internal", error=excinfo.typename, text=first_line(excinfo.value))
+
+
+class Brief:
+    """Ends the process behind the last test: what pytest does then costs much and says nothing."""
+
+    def __init__(self, sender: Sender) -> None:
+        self.sender = sender
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, None, None]:
+        """Run all tests, then end."""
+        yield
+        self.sender.send("done")
+        os._exit(0)
 
 
 class Contexts:
@@ -194,4 +220,4 @@ class Contexts:
                     found.setdefault((number, phase), []).append(nodeid)
         for (number, phase), ids in found.items():
             for part in chunks(ids):
-                self.sender.send({"t": "entered", "target": number, "phase": phase, "ids": part})
+                self.sender.send("entered", target=number, phase=phase, ids=part)

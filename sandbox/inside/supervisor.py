@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 from .processes import cpu_seconds, end_children, hide, kill, reap
-from .wire import seal, unseal
+from .wire import sign, unseal
 
 POLL_SECONDS = 0.1
 _BOOT = (
@@ -66,9 +66,9 @@ class Supervisor:
         self.default: tuple[float, float] = (job["budget"][0], job["budget"][1])
         self.budgets = dict(zip(job.get("tests", ()), job.get("budgets", ())))  # noqa: B905 - before Python 3.10
 
-    def write(self, record: dict[str, Any]) -> None:
-        """Write a record to standard output."""
-        data = seal(self.key, "out", self.number, record) + b"\n"
+    def write(self, kind: str, text: bytes) -> None:
+        """Write a signed line to standard output."""
+        data = sign(self.key, f"out {self.number} {kind} ".encode("ascii") + text) + b"\n"
         self.number += 1
         while data:
             data = data[os.write(1, data) :]
@@ -88,34 +88,32 @@ class Supervisor:
         self.running["main"] = Running(pid)
         return ours
 
-    def receive(self, message: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Take one message: a record with the right signature and number, or somebody's garbage."""
-        opened = unseal(self.inner, message)
-        if opened is None or self.expected.get(opened[0], 0) != opened[1]:
+        message = unseal(self.inner, data)
+        if message is None or self.expected.get(message.stream, 0) != message.number:
             self.forged += 1
             return
-        stream, number, record = opened
-        self.expected[stream] = number + 1
-        kind = record["t"]
+        stream, kind = message.stream, message.kind
+        self.expected[stream] = message.number + 1
+        running = self.running.get(stream)
         if kind == "job":
-            self.running[stream] = Running(record["pid"])
-        elif kind == "start" and stream in self.running:
-            self.running[stream].begin(record["id"], self.budgets.get(record["id"], self.default))
-            return
-        elif stream in self.running and (
-            kind in ("done", "abort") or (kind == "phase" and record["when"] == "teardown")
-        ):
-            self.running[stream].id = None
+            self.running[stream] = Running(message.record()["pid"])
+        elif kind == "start" and running is not None:
+            id_ = message.record()["id"]
+            running.begin(id_, self.budgets.get(id_, self.default))
+        elif kind in ("passed", "over", "done", "abort") and running is not None:
+            running.id = None
         elif kind == "ended":
             self.running = {"main": self.running["main"]}
-        record["s"] = stream
-        self.write(record)
+        if kind not in ("job", "start", "over"):
+            self.write("pass", message.signed)
 
     def check(self) -> None:
         """Kill every process whose test is overdue."""
         for stream, running in self.running.items():
             if running.overdue():
-                self.write({"t": "hang", "s": stream, "id": running.id})
+                self.write("hang", json.dumps({"s": stream, "id": running.id}).encode("ascii"))
                 running.id = None
                 kill(running.pid)
 
@@ -162,10 +160,8 @@ def main(folder: str, job_path: str, key_path: str) -> None:
     status = supervisor.watch(channel)
     left = end_children(frozenset())
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-    supervisor.write(
-        {
-            "t": "end", "code": code, "forged": supervisor.forged, "left": left, "hidden": hidden,
-            "at": supervisor.running["main"].id or "",
-            "cpu": round(sum(os.times()[:4]), 3),
-        }
-    )  # fmt: skip
+    end = {
+        "code": code, "forged": supervisor.forged, "left": left, "hidden": hidden,
+        "at": supervisor.running["main"].id or "", "cpu": round(sum(os.times()[:4]), 3),
+    }  # fmt: skip
+    supervisor.write("end", json.dumps(end).encode("ascii"))

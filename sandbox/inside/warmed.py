@@ -63,4 +63,4 @@ class ForkServer:
             if stop and self.reporter.failed:
                 break
         if patch is not None and patch.count == 0:
-            sender.send({"t": "unpatched", "text": "no live function has this code"})
+            sender.send("unpatched", text="no live function has this code")

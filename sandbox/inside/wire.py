@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
 import socket
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 Record = Mapping[str, Any]
 SIGNATURE = 32  # hexadecimal digits: 128 bits of HMAC-SHA-256
 MAX_MESSAGE = 150_000  # below the default of Linux' net.core.wmem_default (212,992), the limit of one message
 
 
-def seal(key: bytes, stream: str, number: int, record: Record) -> bytes:
-    """Return a record as one signed line: signature, stream, number in the stream, JSON."""
-    text = f"{stream} {number} {json.dumps(record, ensure_ascii=True, separators=(',', ':'))}".encode("ascii")
-    return _sign(key, text) + b" " + text
+class Message(NamedTuple):
+    """A record that has been written by somebody with the key."""
+
+    stream: str
+    """Who wrote it."""
+    number: int
+    """Its place among all of the stream."""
+    kind: str
+    """What it tells."""
+    text: bytes
+    """The record as JSON."""
+    signed: bytes
+    """Everything that was signed, to be passed on."""
+
+    def record(self) -> dict[str, Any]:
+        """Return the record, its kind under `t`."""
+        return {"t": self.kind, **json.loads(self.text)}
 
 
-def unseal(key: bytes, line: bytes) -> tuple[str, int, dict[str, Any]] | None:
-    """Return stream, number and record of a line; None for what nobody with the key has written."""
-    signature, _, text = line.partition(b" ")
-    if not hmac.compare_digest(signature, _sign(key, text)):
+def seal(key: bytes, stream: str, number: int, kind: str, record: Record) -> bytes:
+    """Return a record as one signed line: signature, stream, number in the stream, kind, JSON."""
+    text = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
+    return sign(key, f"{stream} {number} {kind} {text}".encode("ascii"))
+
+
+def sign(key: bytes, text: bytes) -> bytes:
+    """Return a text with its signature before it."""
+    return _signature(key, text) + b" " + text
+
+
+def unseal(key: bytes, line: bytes) -> Message | None:
+    """Return what a line says; None for what nobody with the key has written."""
+    signature, _, signed = line.partition(b" ")
+    if not hmac.compare_digest(signature, _signature(key, signed)):
         return None
-    stream, number, record = text.split(b" ", 2)
-    return stream.decode("ascii"), int(number), json.loads(record)
+    stream, number, kind, text = signed.split(b" ", 3)
+    return Message(stream.decode("ascii"), int(number), kind.decode("ascii"), text, signed)
 
 
-def _sign(key: bytes, text: bytes) -> bytes:
-    return hmac.new(key, text, hashlib.sha256).hexdigest()[:SIGNATURE].encode("ascii")
+def _signature(key: bytes, text: bytes) -> bytes:
+    return hmac.digest(key, text, "sha256").hex()[:SIGNATURE].encode("ascii")
 
 
 class Sender:
@@ -44,11 +67,11 @@ class Sender:
         self.number = 0
         self.owner = os.getpid()
 
-    def send(self, record: Record) -> None:
+    def send(self, kind: str, **record: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
         """Write a record as one message."""
         if os.getpid() != self.owner:
             return
-        self.channel.sendall(seal(self.key, self.stream, self.number, record))
+        self.channel.sendall(seal(self.key, self.stream, self.number, kind, record))
         self.number += 1
 
     def stream_of(self, name: str) -> Sender:
