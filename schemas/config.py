@@ -230,6 +230,11 @@ def load_config(path: Path) -> Config:
     return config
 
 
+def read_section(section: type[Section], data: object, where: str) -> Section:
+    """Return a section from plain values, such as those of a manifest; ConfigError as `load_config`."""
+    return _read(section, data, where)
+
+
 def _read(section: type[Section], data: object, where: str) -> Section:
     """Build a dataclass from a TOML table, checking keys and types."""
     if not isinstance(data, Mapping):
