@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from sandbox.backends.capture import FLOOD, Tail
 from sandbox.backends.cgroups import Usage
+from sandbox.backends.held import PAGE
 from sandbox.holder.places import most_files
 from sandbox.protocol import SOURCE, Limits
 from schemas.errors import SandboxError
@@ -32,8 +33,6 @@ stat -f -c 'bytes %n %a
 files %n %d' /w/src /tmp /dev/shm
 """
 _PERIOD = 100_000
-# A single file may be a little larger than the disk, so that it is the disk that is seen to be full.
-_PAGE = 4_096
 _LEAST_QUOTA = 1_000
 # Frames of a stream without a terminal (Docker Engine API, "Attach to a container, Stream format").
 _FRAME = struct.Struct(">BxxxI")
@@ -114,7 +113,7 @@ def settings(limits: Limits, user: str, network: str, profile: str | None) -> di
         Ulimit(name=name, soft=_at_most(number, limit), hard=_at_most(number, limit))
         for name, (number, limit) in most.items()
     ]
-    most_bytes = limits.disk_bytes + _PAGE
+    most_bytes = limits.disk_bytes + PAGE
     ulimits += [Ulimit(name=name, soft=size, hard=size) for name, size in (("core", 0), ("fsize", most_bytes))]
     security = ["no-new-privileges", *([f"seccomp={profile}"] if profile else [])]
     return {

@@ -29,6 +29,8 @@ _END_SECONDS = 20.0
 # Runs the command; a shell tells a missing command (127) from one that may not run (126).
 SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
 _KILLED = 137
+# A single file may be a little larger than the disk, so that it is the disk that is seen to be full.
+PAGE = 4_096
 # What is not promised without control groups, and what holds instead.
 ALONE = {
     "memory": "limited for each process, not for all together, and running out of it is not told apart",
@@ -207,7 +209,7 @@ def result(answer: Mapping[str, Any], capture: Capture, ended: str, wall: float,
 def rlimits(limits: Limits, version: str) -> dict[str, int]:
     """Return the limits of every process by itself; where there are control groups, they limit the whole tree."""
     alone = {"RLIMIT_DATA": limits.memory_bytes} if version == "none" else {}
-    return {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.disk_bytes, **alone}
+    return {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.disk_bytes + PAGE, **alone}
 
 
 def stages() -> Path:
