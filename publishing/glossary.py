@@ -8,7 +8,8 @@ _ANY_TESTBED = "testbed_*"
 _UNKNOWN = "unexplained"
 
 STAGES = {
-    "sources": "a repository that the configuration names",
+    "discovery": "a repository that the search on GitHub finds, or found earlier",
+    "sources": "a repository that the configuration names or the search finds",
     "commits": "a commit of the walked branch with its author date or its committer date in the window, or with "
     "a date that cannot be read or lies in the future",
     "files": "a Python file (`*.py`), notebook, type stub or Cython file that such a commit adds or changes, of a "
@@ -46,6 +47,15 @@ _NOVELTY = {
 
 # By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
 REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
+    ("discovery",): {
+        "clone_url_refused": "GitHub gives an address to clone from that is no `https` one of its own host",
+        "repository_blocked": "GitHub has blocked the repository, for legal reasons for example",
+        "repository_deleted": "GitHub knows it no longer",
+        "repository_disabled": "GitHub has disabled the repository",
+        "repository_private": "the repository is not public",
+        "repository_refused": "GitHub does not give the repository out; the detail has its words",
+        "search_left": "an earlier search found it, and it does not match any more",
+    },
     ("sources",): {
         "branch_missing": "HEAD is damaged or names a branch that does not exist, and none is configured",
         "git_failed": "git could not read the repository; the detail has its words",

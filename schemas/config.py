@@ -19,6 +19,7 @@ from schemas.errors import ConfigError
 from schemas.execution import RealCodeConfig, check_real_code
 from schemas.records import Novelty
 from schemas.references import Keep, OldCode, ReferenceConfig, check_references
+from schemas.search import SearchConfig, check_search
 
 Section = TypeVar("Section")
 _MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
@@ -184,6 +185,8 @@ class Config:
     """Where repositories come from."""
     window: WindowConfig
     """Which commits count."""
+    search: SearchConfig | None = None
+    """A search for repositories on GitHub, null without one."""
     mining: MiningConfig = field(default_factory=MiningConfig)
     """Limits and marks of the miner."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -221,7 +224,7 @@ def load_config(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is no valid TOML: {error}") from error
     if "search" in data:
-        raise ConfigError(f"{path}: [search] (GitHub search) is not available yet; name repositories in [[sources]]")
+        data.setdefault("sources", [])
     try:
         config = _read(Config, data, where="")
         _check(config)
@@ -309,8 +312,10 @@ def _moment(value: object, where: str) -> datetime:
 
 def _check(config: Config) -> None:
     """Refuse values that no run could use."""
-    if not config.sources:
-        raise ConfigError("no [[sources]]; name at least one repository")
+    if not config.sources and config.search is None:
+        raise ConfigError("no [[sources]]; name at least one repository, or search GitHub with [search]")
+    if config.search is not None:
+        check_search(config.search)
     for index, source in enumerate(config.sources):
         _check_source(source, f"sources[{index}]")
     if config.window.until is not None and config.window.until <= config.window.since:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from publishing.glossary import REASONS_BY_STAGE, STAGES
-from schemas import comparisons, execution, history, records, tasks
+from schemas import comparisons, execution, history, records, search, tasks
 from schemas.arrow import SCHEMA_VERSION, schema_of, type_name
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "data-dictionary.md"
-SOURCES = tuple(ROOT / "schemas" / f"{name}.py" for name in ("records", "history", "comparisons", "tasks", "execution"))
+SOURCES = tuple(
+    ROOT / "schemas" / f"{name}.py" for name in ("search", "records", "history", "comparisons", "tasks", "execution")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class Section:
 
 SECTIONS = (
     Section("repositories", records.RepositoryRecord),
+    Section("discoveries", search.Discovery),
+    Section("search_windows", search.SearchWindow),
+    Section("discovered_repositories", search.DiscoveredRepository),
     Section("commits", records.CommitRecord),
     Section("changed_files", records.ChangedFile),
     Section("methods", records.Method),
@@ -95,8 +100,8 @@ SAME_NAME_OTHER_MEANING = {
 
 HEADER = f"""# Data dictionary
 
-Made by `python -m tools.data_dictionary` from `schemas/` (`records.py`, `history.py`, `comparisons.py`, `tasks.py`,
-`execution.py`) and `publishing/glossary.py`; do not edit. A test and `make check` compare it with the
+Made by `python -m tools.data_dictionary` from `schemas/` (`search.py`, `records.py`, `history.py`, `comparisons.py`,
+`tasks.py`, `execution.py`) and `publishing/glossary.py`; do not edit. A test and `make check` compare it with the
 code. Schema version {SCHEMA_VERSION}.
 
 Every column of the lake's tables and of a release's configurations: its Arrow type, whether it may be null, what it

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from schemas import comparisons, history, records, tasks
+from schemas import comparisons, history, records, search, tasks
 from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
 from warehouse.ledger import Ledger, Unit
@@ -19,6 +19,9 @@ from warehouse.lock import Workspace
 from warehouse.tables import write_atomically
 
 TABLES: dict[str, type] = {
+    "discoveries": search.Discovery,
+    "search_windows": search.SearchWindow,
+    "discovered_repositories": search.DiscoveredRepository,
     "repositories": records.RepositoryRecord,
     "commits": records.CommitRecord,
     "changed_files": records.ChangedFile,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from publishing.glossary import REASONS, STAGES
-from schemas import comparisons, history, records, tasks
+from schemas import comparisons, execution, history, records, search, tasks
 from schemas.arrow import schema_of
 from tools import data_dictionary
 
@@ -37,11 +37,18 @@ def test_check_accepts_the_current_file_and_refuses_a_stale_or_missing_one(
 
 
 def test_every_row_type_has_a_section() -> None:
-    no_rows = (records.Kept, records.DuplicateCluster)  # what functions hand on
+    # What functions hand on, and configuration.
+    no_rows = (
+        records.Kept,
+        records.DuplicateCluster,
+        search.SearchConfig,
+        execution.ExecResult,
+        execution.RealCodeConfig,
+    )
     described = {item.row_type for item in data_dictionary.SECTIONS}
     rows = {
         value
-        for module in (comparisons, history, records, tasks)
+        for module in (comparisons, execution, history, records, search, tasks)
         for value in vars(module).values()
         if isinstance(value, type) and is_dataclass(value) and value not in no_rows
     }
@@ -68,7 +75,7 @@ def test_every_column_of_a_data_point_has_a_line_with_its_type() -> None:
         "| `commit_id` | string | no | The commit that brought the method. |  |",
         "| `members` | list of string | no | Row ids of all members, sorted. |",
         "| `excluded_by_reason` | map of string to int64 | no | Rows left out, by reason. |",
-        "| `sources` | a repository that the configuration names |",
+        "| `sources` | a repository that the configuration names or the search finds |",
         "| `commits`, `history` | `date_in_future` | dated later than the run |",
         "| `files`, `index`, `cutoff` | `symlink` | a symbolic link |",
     ],
@@ -94,6 +101,7 @@ def test_reasons_stand_in_the_order_of_their_stages() -> None:
     rows = [line.split(" | ") for line in reasons.splitlines()[1:] if line]
     assert [row[1].strip("`") for row in rows] == list(REASONS)
     assert list(dict.fromkeys(row[0] for row in rows)) == [
+        "| `discovery`",
         "| `sources`",
         "| `commits`, `history`",
         "| `files`, `index`, `cutoff`",
@@ -103,6 +111,7 @@ def test_reasons_stand_in_the_order_of_their_stages() -> None:
         "| `references`",
         "| `dedup_references`",
         "| `dedup_exact`, `dedup_near`",
+        "| `real_code`",
         "| `testbed_*`",
     ]
 

@@ -15,6 +15,7 @@ from dedup.run import NEAR_STAGE
 from features.compute import STAGE as FEATURES_STAGE
 from miners.commits import STAGE as COMMITS_STAGE
 from miners.cutoff import STAGE as CUTOFF_STAGE
+from miners.discovery import STAGE as DISCOVERY_STAGE
 from publishing.glossary import REASONS, REASONS_BY_STAGE, STAGES, reason_meaning, stage_meaning, stage_name
 from schemas.config import TESTBEDS
 from schemas.records import Novelty
@@ -90,7 +91,7 @@ def other(): return "ninth"
 def test_every_stage_has_a_meaning() -> None:
     mining = {COMMITS_STAGE, "sources", "files", "methods", "index", "history"}
     dedup = {OLD_STAGE, REFERENCES_STAGE, MATCH_STAGE, EXACT_STAGE, NEAR_STAGE}
-    assert set(STAGES) == mining | dedup | {FEATURES_STAGE, CUTOFF_STAGE, "real_code", "testbed_*"}
+    assert set(STAGES) == mining | dedup | {DISCOVERY_STAGE, FEATURES_STAGE, CUTOFF_STAGE, "real_code", "testbed_*"}
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}
     assert stage_meaning("testbed_random_cut") == STAGES["testbed_*"]
     assert stage_meaning("commits") == STAGES["commits"]

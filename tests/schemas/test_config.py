@@ -89,7 +89,7 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ("[minning]\n", r"unknown key minning in the top level; known keys: sources, window, mining"),
+        ("[minning]\n", r"unknown key minning in the top level; known keys: sources, window, search, mining"),
         ("[mining]\nmax_bytes = 3\n", r"unknown key max_bytes in \[mining\]; known keys: max_file_bytes"),
         ("[mining]\nmax_file_bytes = 'x'\n", r"mining.max_file_bytes must be of type int, not 'x'"),
         ("[mining]\nmax_file_bytes = true\n", r"mining.max_file_bytes must be of type int, not True"),
@@ -131,7 +131,7 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
         ("[licences]\nallow = ['LicenseRef-Own']\n", r"single SPDX ids .*: 'LicenseRef-Own'"),
         ("[licences]\nunknown = 'maybe'\n", r"licences.unknown must be one of keep, exclude, not 'maybe'"),
         ("[mining]\nmax_file_bytes = -1\n", r"mining.max_file_bytes must be at least 1"),
-        ("[search]\nlanguage = 'Python'\n", r"\[search\] \(GitHub search\) is not available yet"),
+        ("[search]\nlanguage = 7\n", r"search.language must be of type str, not 7"),
         ("[[sources]]\n", r"sources\[1\] must have either git or fast_import"),
         (
             "[[sources]]\ngit = ['a', 'b']\nrepo = 'o/n'\n",
