@@ -86,6 +86,20 @@ def status(config: Path, workspace: Path, workers: int | None, as_json: bool) ->
 _options(status)
 
 
+@cli.command()
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration file, for the image of backend docker.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON on standard output.")
+def doctor(config: Path | None, as_json: bool) -> None:
+    """Say which sandboxes this machine can make, and what each keeps its promise about; for real_code.
+
+    Tries every backend by commands that break promises. Exit code 1 when no backend isolates what it runs.
+    """
+    from flows.doctor import print_doctor
+
+    if not print_doctor(config, as_json=as_json):
+        raise click.exceptions.Exit(stopping.EXIT_FAILED)
+
+
 def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:
     """Run the recipe and print its summary."""
     from flows.summary import as_json as summary_as_json
@@ -117,7 +131,7 @@ def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: b
 def main() -> NoReturn:
     """Run the command; print an error in one paragraph instead of a traceback, and say what to do."""
     try:
-        cli.main(standalone_mode=False)
+        code = cli.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -133,7 +147,7 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         click.echo(f"Interrupted. {stopping.GO_ON}", err=True)
         sys.exit(stopping.EXIT_INTERRUPTED)
-    sys.exit(0)
+    sys.exit(code or 0)
 
 
 if __name__ == "__main__":

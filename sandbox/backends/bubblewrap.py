@@ -3,8 +3,6 @@
 import os
 import platform
 import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +11,10 @@ from typing import Any
 from sandbox.backends.cgroups import find_cgroups
 from sandbox.backends.held import ALONE, SHELL, HeldSession, check_binds, remove_leftovers
 from sandbox.backends.probing import probe_limits, unusable
+from sandbox.backends.programs import find_bubblewrap, version_of
 from sandbox.backends.seccomp import build_filter
 from sandbox.protocol import HANDED_IN, SOURCE, Capabilities, Limits, Network, SandboxSpec
-from schemas.errors import ConfigError, SandboxError
+from schemas.errors import SandboxError
 
 # The user inside. Any number that is not root; 1000 is the first user of most systems.
 INSIDE_ID = 1000
@@ -36,16 +35,18 @@ _USR_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # bubblewrap takes 9,000 arguments (its MAX_ARGS); longer commands stand in a script.
 _MANY_ARGUMENTS = 4_000
 _SCRIPT = "/etc/command"
-_HINT = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
+# The first version with --disable-userns.
+_DISABLES_USERNS = (0, 8)
+HINT = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
 kernel.apparmor_restrict_unprivileged_userns=0), or use backend docker"
 
 
 class BubblewrapSession(HeldSession):
     """An open sandbox."""
 
-    def __init__(self, spec: SandboxSpec, program: str) -> None:
+    def __init__(self, spec: SandboxSpec, backend: "BubblewrapBackend") -> None:
         super().__init__(spec)
-        self.program = program
+        self.backend = backend
         # Without the right to look into a folder nobody but root can name what is in it: root's holder binds first.
         self.staged = os.getuid() == 0
 
@@ -85,10 +86,12 @@ class BubblewrapSession(HeldSession):
     def _options(self, env: Mapping[str, str], network: Network, *, script: bool) -> list[str]:
         stage = self.stage
         options = [
-            self.program, "--unshare-all", "--unshare-user", "--uid", str(INSIDE_ID), "--gid", str(INSIDE_ID),
-            "--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--hostname", HOSTNAME,
+            self.backend.program, "--unshare-all", "--unshare-user", "--uid", str(INSIDE_ID), "--gid", str(INSIDE_ID),
+            "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--hostname", HOSTNAME,
             "--clearenv", "--json-status-fd", "{status}",
         ]  # fmt: skip
+        if self.backend.version >= _DISABLES_USERNS:
+            options.append("--disable-userns")
         if build_filter() is not None:
             options += ["--seccomp", "{filters}"]
         if network is Network.INDEX:
@@ -128,27 +131,26 @@ class BubblewrapBackend:
     name = "bubblewrap"
 
     def __init__(self) -> None:
-        program = shutil.which("bwrap")
-        if program is None:
-            raise ConfigError("no sandbox: install bubblewrap (Debian: apt-get install bubblewrap)")
-        self.program = program
+        self.program = find_bubblewrap()
+        self.version = version_of(self.program)
 
     def probe(self) -> Capabilities:
         """Try what this machine can do (Backend.probe)."""
-        told = subprocess.run((self.program, "--version"), capture_output=True, text=True, check=False)
         groups = find_cgroups()
+        version = ".".join(map(str, self.version))
+        missing = dict(ALONE) if groups.version == "none" else {}
         try:
-            held, failed, seconds = probe_limits(self.open)
+            held, failed, seconds = probe_limits(self.open, frozenset(missing))
         except (SandboxError, OSError) as error:
-            return unusable(self.name, f"bubblewrap cannot make a sandbox here: {error}; {_HINT}", told.stdout)
-        missing = dict.fromkeys(failed, groups.why_not or "was seen not to hold")
-        if groups.version == "none":
-            missing |= ALONE
+            return unusable(self.name, f"bubblewrap cannot make a sandbox here: {error}; {HINT}", version)
+        missing = {name: missing.get(name, "was seen not to hold") for name in failed}
         if build_filter() is None:
             missing["system_calls"] = f"no filter of system calls is written for {platform.machine()}"
+        if self.version < _DISABLES_USERNS:
+            missing["user_namespaces"] = "only the filter of system calls forbids new ones; bubblewrap 0.8 would too"
         return Capabilities(
-            backend=self.name, usable=True, version=told.stdout.split()[-1], enforced=held, missing=missing,
-            cgroup=groups.version, start_seconds=seconds,
+            backend=self.name, usable=True, version=version, enforced=held, missing=missing, cgroup=groups.version,
+            start_seconds=seconds,
         )  # fmt: skip
 
     @contextmanager
@@ -156,7 +158,7 @@ class BubblewrapBackend:
         """Open a sandbox (Backend.open)."""
         check_binds(spec.binds)
         remove_leftovers()
-        session = BubblewrapSession(spec, self.program)
+        session = BubblewrapSession(spec, self)
         try:
             session.start()
             yield session

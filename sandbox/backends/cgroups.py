@@ -122,7 +122,7 @@ class Group:
         deadline = time.monotonic() + _END_SECONDS
         with contextlib.suppress(OSError):  # cgroup.kill: Linux 5.14 and version 2 only
             _write(folder / "cgroup.kill", "1")
-        while members := (folder / "cgroup.procs").read_text(encoding="ascii").split():
+        while members := _members(folder):
             for member in members:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(member), signal.SIGKILL)
@@ -148,7 +148,9 @@ class Group:
         )
 
     def close(self) -> None:
-        """Remove the session's groups."""
+        """End what a command left when its holder was killed, and remove the session's groups."""
+        if any(folder.exists() for folder in self.run.values()):
+            self.end()
         for folder in (*self.run.values(), *self.session.values()):
             _remove(folder)
 
@@ -160,8 +162,6 @@ def remove_leftovers(cgroups: Cgroups) -> None:
             if is_orphan(folder.name):
                 group = Group(Cgroups(cgroups.version, {controller: parent}), folder.name)
                 with contextlib.suppress(OSError):  # another run is at it
-                    if group.run[controller].exists():
-                        group.end()
                     group.close()
 
 
@@ -274,6 +274,14 @@ def _remove(folder: Path) -> None:
             time.sleep(0.005)
         else:
             return
+
+
+def _members(folder: Path) -> list[str]:
+    """Return the processes of a group; none when it is gone."""
+    try:
+        return (folder / "cgroup.procs").read_text(encoding="ascii").split()
+    except OSError:
+        return []
 
 
 def _write(file: Path, text: str) -> None:

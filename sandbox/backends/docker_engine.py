@@ -120,7 +120,9 @@ class DockerSession:
     def _ours(container: Container, script: str, *arguments: str) -> None:
         finished = container.script(script, *arguments)
         if finished.returncode != 0:
-            raise SandboxError(f"the sandbox failed: {finished.tails[1].value()[-600:].decode(errors='replace')}")
+            raise SandboxError(
+                f"the sandbox failed: {finished.tails[1].value()[-600:].decode(errors='replace').strip()}"
+            )
 
     def exec(
         self,

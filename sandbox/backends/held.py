@@ -174,8 +174,7 @@ class HeldSession:
                 self.process.kill()
                 self.process.wait()
         self.group.close()
-        with contextlib.suppress(FileNotFoundError):
-            self.stage.rmdir()
+        shutil.rmtree(self.stage, ignore_errors=True)  # the holder did, unless it was killed
 
 
 @contextlib.contextmanager
@@ -190,7 +189,7 @@ def result(answer: Mapping[str, Any], capture: Capture, ended: str, wall: float,
     """Put together what is known about a command. A limit that was hit stands before the time-out that it led to."""
     out, errors = capture.tails
     if not answer["started"]:
-        raise SandboxError(f"the sandbox did not start: {errors.value()[-600:].decode(errors='replace')}")
+        raise SandboxError(f"the sandbox did not start: {errors.value()[-600:].decode(errors='replace').strip()}")
     causes = {
         KilledBy.OOM: usage.out_of_memory,
         KilledBy.PIDS: usage.out_of_pids,

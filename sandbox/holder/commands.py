@@ -9,6 +9,8 @@ import signal
 import time
 from typing import Any
 
+from sandbox.holder.mounts import enter_user_namespace, make_dumpable
+
 # How long a killed process tree may take to go: milliseconds, more on a machine that swaps.
 END_SECONDS = 10.0
 
@@ -26,6 +28,9 @@ def become(
         os.setgroups([])
         os.setgid(owner[1])
         os.setuid(owner[0])
+        make_dumpable()  # or /proc/self would belong to root
+        if "RLIMIT_NPROC" in request["rlimits"]:
+            enter_user_namespace()
     for name, value in request["rlimits"].items():
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]

@@ -9,7 +9,7 @@ MNT_DETACH = 2
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 
 # <linux/prctl.h>
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE = 36, 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -36,10 +36,22 @@ def enter_namespaces() -> None:
     uid, gid = os.getuid(), os.getgid()
     _check(_libc.unshare(CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)), "unshare")
     if uid:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-                file.write(text)
+        _map_user(f"0 {uid} 1", f"0 {gid} 1")
     mount("none", "/", "", MS_REC | MS_PRIVATE)
+
+
+def enter_user_namespace() -> None:
+    """Start a new account of this user's processes, which counts those of other sandboxes no more."""
+    uid, gid = os.getuid(), os.getgid()
+    _check(_libc.unshare(CLONE_NEWUSER), "unshare")
+    _map_user(f"{uid} {uid} 1", f"{gid} {gid} 1")
+
+
+def _map_user(uids: str, gids: str) -> None:
+    for name, text in (("setgroups", "deny"), ("uid_map", uids), ("gid_map", gids)):
+        at = os.open(f"/proc/self/{name}", os.O_WRONLY)  # no module can be loaded: it may be in a folder of root's
+        os.write(at, text.encode())
+        os.close(at)
 
 
 def has_user_attributes(folder: str) -> bool:
@@ -55,3 +67,8 @@ def has_user_attributes(folder: str) -> bool:
 def adopt_orphans() -> None:
     """Become the parent of descendants whose parent ended, so that none escapes."""
     _check(_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
+
+
+def make_dumpable() -> None:
+    """Give this process's files in /proc to its user again, after it became another one."""
+    _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")

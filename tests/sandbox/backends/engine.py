@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ PROGRAMS = (
     "ln", "ls", "mkdir", "mkfifo", "mv", "od", "printf", "rm", "seq", "sh", "sleep", "stat", "tail", "touch", "tr",
     "true", "wc",
 )  # fmt: skip
+PREFIX = "postquem-engine-"
 _START_SECONDS = 30
 
 
@@ -106,6 +108,18 @@ def start_engine(folder: Path) -> tuple[str, "subprocess.Popen[bytes]"]:
     return socket, process
 
 
+def remove_engines() -> None:
+    """Remove the folders of engines that have ended, also of tests that were killed; dockerd leaves mounts in them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        running = folder / "pid"
+        if running.exists() and Path("/proc", running.read_text().strip()).exists():
+            continue
+        mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for mount in sorted((mount for mount in mounts if Path(mount).is_relative_to(folder)), reverse=True):
+            subprocess.run(("umount", "--lazy", mount), check=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def import_image(socket: str) -> str:
     """Import the small root and return the image's id."""
     with contextlib.closing(docker.DockerClient(base_url=socket)) as client:
@@ -148,7 +162,8 @@ class SharedEngine:
     def _start(self, state: dict[str, Any]) -> None:
         socket = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
         if not answers(socket):
-            socket, self.process = start_engine(self.folder / f"engine-{os.getpid()}-{time.monotonic_ns()}")
+            remove_engines()
+            socket, self.process = start_engine(Path(tempfile.gettempdir()) / f"{PREFIX}{os.getpid()}")
         state |= {"socket": socket, "image": import_image(socket), "starter": os.getpid()}
 
     def leave(self) -> None:
@@ -166,3 +181,4 @@ class SharedEngine:
         if self.process is not None:
             self.process.terminate()
             self.process.wait()
+            remove_engines()
