@@ -3,8 +3,11 @@
 A session is shared by the tests of a module, which start from `reset`; opening one is what takes the time.
 """
 
+import contextlib
+import functools
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,11 +62,21 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     engine.leave()
 
 
+@functools.cache
+def why_no_bubblewrap() -> str:
+    """Return why this machine can run no sandbox of bubblewrap's, by the simplest one; empty when it can."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed"
+    simplest = ("bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true")
+    result = subprocess.run(simplest, capture_output=True, text=True, check=False)
+    return f"bubblewrap cannot work here: {result.stderr}" if result.returncode else ""
+
+
 @pytest.fixture(scope="module")
 def box(request: pytest.FixtureRequest, interpreter: Bind) -> Box:
     name = BackendName(request.param)
-    if name is BackendName.BUBBLEWRAP and shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
+    if name is BackendName.BUBBLEWRAP and (why := why_no_bubblewrap()):
+        pytest.skip(why)
     image = request.getfixturevalue("image") if name is BackendName.DOCKER else ""
     return Box(open_backend(RealCodeConfig(backend=name, image=image)), (interpreter,))
 
@@ -99,3 +112,15 @@ def sh(session: Session, script: str, **options: object) -> tuple[int, str, str]
 
 def python(session: Session, script: str, *arguments: str, limits: Limits | None = None) -> ExecResult:
     return session.exec((PYTHON, "-I", "-c", script, *arguments), env=PYTHON_ENV, limits=limits)
+
+
+def running() -> dict[int, tuple[int, str]]:
+    """Return the parent and the command line of every process of this machine."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+                found[int(folder.name)] = (parent, " ".join(words).strip())
+    return found
