@@ -33,7 +33,7 @@ class Case:
     tests: tuple[str, ...]
     """Node ids of stable tests, in order."""
     control: bool = False
-    """Run the tests without a mock first."""
+    """When every mock is caught, run the tests without one as well."""
     stop: bool = False
     """Stop at the first failure."""
 
@@ -143,20 +143,17 @@ class Judge:
 
 def _judge(case: Case, runs: Mapping[int, RunReport]) -> Judged:
     base = case.number * VARIANTS
-    if case.control:
-        unfit = _control_fault(base + CONTROL, case.tests, runs)
-        if unfit:
-            return Judged((), unfit)
     results: list[MockResult] = []
     tests: tuple[str, ...] = case.tests
     for place, mock in enumerate(case.mocks):
         result = verdict(mock, tests, runs.get(base + place, RunReport()))
         results.append(result)
         if result.verdict is not Verdict.CAUGHT:
-            break
+            return Judged(tuple(results), "")
         failed = set(result.failing_tests)
         tests = tuple(nodeid for nodeid in tests if nodeid in failed)
-    return Judged(tuple(results), "")
+    unfit = _control_fault(base + CONTROL, case.tests, runs) if case.control else ""
+    return Judged(tuple(results), unfit)
 
 
 def _control_fault(number: int, tests: Sequence[str], runs: Mapping[int, RunReport]) -> str:

@@ -146,13 +146,18 @@ class _Prover:
         # What a warmed process cannot judge, a fresh one can: it depends on an import that has been done already.
         fresh += [case for case in warmed if judged[case.number].unfit or _said_nothing(judged[case.number])]
         self.progress("mocks", len(cases) - len(fresh), len(cases))
-        judged |= self.judge.in_fresh([replace(case, control=True) for case in fresh])
+        judged |= self.judge.in_fresh([self._in_fresh(case) for case in fresh])
         self.progress("mocks", len(cases), len(cases))
         caught = [case for case in cases if self._caught(case, judged[case.number])]
         evidence = {case.number: self._evidence(case, judged[case.number].results) for case in caught}
         in_fresh = {case.number for case in fresh}
         self._confirm([case for case in caught if case.number not in in_fresh], evidence)
         return {found.function.target.row_id: found for found in evidence.values()}
+
+    def _in_fresh(self, case: Case) -> Case:
+        """Return a case for fresh processes; what runs at import seldom outlives `raise`, so that comes first."""
+        mocks = case.mocks[::-1] if case.number in self.baseline.at_import else case.mocks
+        return replace(case, mocks=mocks, control=True)
 
     def _drop(self, number: int, reason: str, detail: str, mocks: tuple[MockResult, ...] = ()) -> None:
         target = self.functions[number].target
@@ -196,11 +201,12 @@ class _Prover:
     def _evidence(self, case: Case, results: tuple[MockResult, ...]) -> Evidence:
         entered = self.baseline.entered[case.number]
         common = set(case.tests).intersection(*(result.failing_tests for result in results))
+        order = [mock.kind for mock in case.mocks]
         return Evidence(
             function=self.functions[case.number],
             pass_to_pass=tuple(sorted(case.tests)),
             fail_to_pass=tuple(sorted(common)),
-            mocks=results,
+            mocks=tuple(sorted(results, key=lambda result: order.index(result.kind))),
             flaky_tests=tuple(sorted(nodeid for nodeid in self.baseline.flaky if nodeid in entered)),
         )
 

@@ -185,7 +185,7 @@ class RealCodeConfig:
     build_seconds: int = 600
     """Limit of building an environment."""
     suite_seconds: int = 300
-    """Limit of one run of a whole suite."""
+    """Limit of one run of a whole suite: processor time, or four times as much elapsed time."""
     memory_mib: int = 2_048
     """Memory of a repository's tests, all processes together."""
     pids: int = 256

@@ -119,23 +119,23 @@ class Server:
                 break
 
     def judge(self, job: dict[str, Any]) -> None:
-        """Run a job's mocks as long as each is caught, and its tests without a mock where the job asks for that.
+        """Run a job's mocks as long as each is caught; then its tests without a mock, where the job asks for that.
 
         A mock is only run against the tests that failed with all mocks before it.
         """
-        ids = [self.tests[number] for number in job["ids"]]
+        wanted = ids = [self.tests[number] for number in job["ids"]]
         base = job["number"] * VARIANTS
-        if job.get("control"):
-            first = self.controls.setdefault(tuple(ids), base + CONTROL)
-            if first != base + CONTROL:
-                self.sender.send("same", job=base + CONTROL, other=first)
-            elif self.attempt(base + CONTROL, job, None, ids):
-                return
         for place, variant in enumerate(job["variants"]):
             failed = self.attempt(base + place, job, variant, ids)
             if not failed:
                 return
             ids = [id_ for id_ in ids if id_ in failed]
+        if job.get("control"):
+            first = self.controls.setdefault(tuple(wanted), base + CONTROL)
+            if first == base + CONTROL:
+                self.attempt(first, job, None, wanted)
+            else:
+                self.sender.send("same", job=base + CONTROL, other=first)
 
     def attempt(
         self, number: int, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]
