@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,7 +82,7 @@ class DockerSession:
         for bind in self.spec.binds:
             if bind.writable and os.getuid() == 0 and bind.host.stat().st_uid != self.user[0]:
                 give(str(bind.host.resolve()), self.user)
-        if self.spec.source and os.getuid() == 0:  # its files may be for root only
+        if self.spec.source and os.getuid() == 0 and not readable_by_all(self.spec.source):
             original = self.stage / "original"
             original.mkdir()
             os.chown(original, *self.user)
@@ -192,6 +193,17 @@ class DockerSession:
             for container in self.containers.values():
                 container.remove()
         shutil.rmtree(self.stage, ignore_errors=True)
+
+
+def readable_by_all(folder: Path) -> bool:
+    """Tell whether any user may read a tree, such as the one that commands run as."""
+    for path, _, names in os.walk(folder):
+        if Path(path).stat().st_mode & 0o005 != 0o005:
+            return False
+        files = ((Path(path) / name).lstat().st_mode for name in names)
+        if any(stat.S_ISREG(mode) and not mode & stat.S_IROTH for mode in files):
+            return False
+    return True
 
 
 @contextmanager

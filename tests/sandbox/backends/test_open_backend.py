@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.backends import BubblewrapBackend, DockerBackend, UnsafeLocalBackend, make_backend, open_backend, programs
 from sandbox.backends.bubblewrap import system_binds
+from sandbox.backends.docker_engine import readable_by_all
 from sandbox.protocol import Limits, Network, SandboxSpec
 from schemas.errors import ConfigError, SandboxError
 from schemas.execution import BackendName, RealCodeConfig
@@ -147,3 +148,30 @@ def test_a_holder_that_is_gone_is_an_error_of_the_sandbox(tmp_path: Path) -> Non
         session.process.kill()  # type: ignore[attr-defined]
         with pytest.raises(SandboxError, match="holder is gone"):
             session.exec(("true",))
+
+
+def test_a_tree_is_copied_for_the_engine_only_when_its_user_could_not_read_it(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "pkg").mkdir(parents=True)
+    (tree / "pkg" / "a.py").write_text("")
+    (tree / "link").symlink_to("/nowhere")
+    for path in (tree, tree / "pkg"):
+        path.chmod(0o755)
+    assert readable_by_all(tree)
+    (tree / "pkg" / "a.py").chmod(0o600)
+    assert not readable_by_all(tree)
+    (tree / "pkg" / "a.py").chmod(0o644)
+    (tree / "pkg").chmod(0o700)
+    assert not readable_by_all(tree)
+
+
+@everywhere
+def test_files_that_only_root_may_read_are_read_inside(box: Box, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir(mode=0o700)
+    (tree / "secret.txt").write_text("for the tests\n")
+    (tree / "secret.txt").chmod(0o600)
+    with box.backend.open(box.spec(tree)) as session:
+        assert sh(session, "cat secret.txt; echo more >> secret.txt; cat secret.txt") == (
+            0, "for the tests\nfor the tests\nmore\n", "",
+        )  # fmt: skip
