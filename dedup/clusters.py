@@ -90,6 +90,28 @@ def group_pairs(
     return NearDuplicates(log.label, partner, log.similarity, _sorted(log.pairs, len(sizes)), n_pairs)
 
 
+def merge_duplicates(
+    parts: Iterable[NearDuplicates], weights: npt.NDArray[np.int64], max_listed: int = MAX_LISTED_CLUSTER
+) -> NearDuplicates:
+    """Return what all pairs give from what each of several shares of the pairs gave; their order does not matter.
+
+    A pair that all pairs list was listed by its share: clusters only grow.
+    """
+    log, n_pairs = _start(weights), 0
+    n_sets = len(weights)
+    for part in parts:
+        partner = np.where(part.partner >= 0, part.partner, n_sets)
+        better = (part.similarity > log.similarity) | ((part.similarity == log.similarity) & (partner < log.partner))
+        log.similarity[better], log.partner[better] = part.similarity[better], partner[better]
+        linked = np.flatnonzero(part.keeper != np.arange(n_sets))
+        _unite(log, linked, part.keeper[linked])
+        log.append(part.pairs)
+        n_pairs += part.n_pairs
+    _fold(log, max_listed, weights)
+    partner = np.where(log.partner < n_sets, log.partner, -1)
+    return NearDuplicates(log.label, partner, log.similarity, _sorted(log.pairs, n_sets), n_pairs)
+
+
 def _start(weights: npt.NDArray[np.int64]) -> _Log:
     """Return the state without any pair."""
     n_sets = len(weights)
@@ -136,19 +158,24 @@ def _note_partners(log: _Log, block: Pairs, sizes: npt.NDArray[np.int64]) -> Non
 
 def _fold(log: _Log, max_listed: int, weights: npt.NDArray[np.int64]) -> None:
     """Make each label its cluster's smallest position and drop the pairs of clusters too large to be listed."""
-    n_sets = len(log.label)
     pairs = join_pairs(log.pairs)
-    left = np.concatenate([np.arange(n_sets), pairs.left])
-    right = np.concatenate([log.label, pairs.right])
+    _unite(log, pairs.left, pairs.right)
+    log.weight = _cluster_weights(log.label, weights)
+    listed = log.weight[log.label[pairs.left]] <= max_listed
+    log.pairs, log.n_logged = [], 0
+    log.append(Pairs(pairs.left[listed], pairs.right[listed], pairs.common[listed]))
+
+
+def _unite(log: _Log, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> None:
+    """Make the clusters of each of these links one, and each label its cluster's smallest position."""
+    n_sets = len(log.label)
+    left = np.concatenate([np.arange(n_sets), one])
+    right = np.concatenate([log.label, other])
     graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right)), shape=(n_sets, n_sets))
     component = connected_components(graph, directed=False)[1]
     smallest = np.full(n_sets, n_sets)
     np.minimum.at(smallest, component, np.arange(n_sets))
     log.label = smallest[component]
-    log.weight = _cluster_weights(log.label, weights)
-    listed = log.weight[log.label[pairs.left]] <= max_listed
-    log.pairs, log.n_logged = [], 0
-    log.append(Pairs(pairs.left[listed], pairs.right[listed], pairs.common[listed]))
 
 
 def _cluster_weights(label: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """The duplicate search over columns: no row is a Python object, and a finished search can be extended by new rows."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,79 +9,94 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dedup.clusters import NearDuplicates
-from dedup.jaccard import Ints, exact_threshold
-from dedup.near import extend_near_duplicates, find_near_duplicates
+from dedup.jaccard import Ints, TokenSets, exact_threshold
+from dedup.near import Former, extend_near_duplicates, find_near_duplicates, finish_near_duplicates, search_part
 from dedup.token_table import TokenTable
 from schemas.config import DedupConfig
+from schemas.errors import PipelineError
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicates:
-    """Exact and near duplicates of a token table's rows."""
+class Texts:
+    """The distinct texts of a token table's rows."""
 
     order: Ints
     """Rows of the table in keeper order: earliest committer date, then smallest row id."""
     text: Ints
     """Number of each row's text, rows in keeper order; texts are numbered as they first come up."""
-    first: Ints
-    """Place in `order` of each text's first row, the one that stays of all equal ones; ascending."""
+
+    @property
+    def first(self) -> Ints:
+        """Return the place in `order` of each text's first row, the one that stays of all equal ones; ascending."""
+        highest = np.maximum.accumulate(self.text)
+        new = np.ones(len(highest), np.bool_)
+        new[1:] = highest[1:] > highest[:-1]
+        return np.flatnonzero(new)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A finished search for near duplicates."""
+
     digest: pa.Array
-    """SHA-256 of each text."""
+    """SHA-256 of each distinct text, in keeper order of their first rows."""
     near: NearDuplicates
     """Near duplicates among the texts, by their numbers."""
-    extended: bool
-    """An earlier search was extended; False when all pairs were looked for."""
-
-    def kept(self) -> Ints:
-        """Return the rows that stay, in keeper order."""
-        keepers = np.flatnonzero(self.near.keeper == np.arange(len(self.first)))
-        return self.order[self.first[keepers]]
 
 
-def find_duplicates(
-    tokens: TokenTable, committed: npt.NDArray[np.int64], config: DedupConfig, earlier: Duplicates | None = None
-) -> Duplicates:
-    """Return the duplicates of all rows; `committed` are their committer dates in microseconds since 1970.
+def distinct_texts(tokens: TokenTable, committed: npt.NDArray[np.int64]) -> Texts:
+    """Return the distinct texts of rows with the given committer dates, in microseconds since 1970.
 
-    With `earlier`, the result of the same configuration for some of the rows, only the pairs of new texts are looked
-    for. The result is the same. Where a new row takes the first place of an old text and so changes the order of old
-    texts, all pairs are looked for.
+    Raise PipelineError when a row id occurs twice: the result would depend on the order of rows.
     """
-    order = _keeper_order(tokens, committed)
+    ids = tokens.row_id.combine_chunks()
+    by_id = pc.sort_indices(ids).to_numpy().astype(np.int64)
+    _check_ids(ids.take(pa.array(by_id)))
+    order = by_id[np.argsort(committed[by_id], kind="stable")]
     digest = tokens.digest.take(pa.array(order)).combine_chunks()
-    text = digest.dictionary_encode().indices.to_numpy().astype(np.int64)
-    first = _first_places(text)
-    digests = digest.take(pa.array(first))
-    sets = tokens.sets.take(order[first])
+    return Texts(order, digest.dictionary_encode().indices.to_numpy().astype(np.int64))
+
+
+def _check_ids(ids: pa.Array) -> None:
+    """Raise PipelineError for ids, given sorted, that occur more than once."""
+    same = pc.equal(ids[1:], ids[:-1])
+    if len(ids) > 1 and pc.any(same).as_py():
+        repeated = pc.unique(ids[1:].filter(same))
+        raise PipelineError(
+            f"{len(repeated)} row ids occur more than once, the first is {repeated[0]}; "
+            "give every data point once (is a repository named twice in [[sources]]?)"
+        )
+
+
+def places_among(earlier: pa.Array, digest: pa.Array) -> Ints:
+    """Return where each text of an earlier search stands now, -1 for one that is gone."""
+    place: Ints = pc.fill_null(pc.index_in(earlier, digest), -1).to_numpy().astype(np.int64)
+    return place
+
+
+def search_texts(
+    sets: TokenSets, digest: pa.Array, config: DedupConfig, earlier: Search | None = None, threads: int | None = None
+) -> Search:
+    """Return the near duplicates among distinct texts, given in keeper order.
+
+    With `earlier`, the result of the same configuration for other texts, only the pairs of new texts are looked for
+    where that is possible (`dedup.near.extend_near_duplicates`). The result is the same.
+    """
     threshold, floor = exact_threshold(config.threshold), config.min_distinct_tokens
-    is_new = None if earlier is None else _new_texts(earlier.digest, digests)
-    if earlier is None or is_new is None:
-        near = find_near_duplicates(sets, threshold, floor)
-    else:
-        near = extend_near_duplicates(sets, is_new, earlier.near, threshold, floor)
-    return Duplicates(order, text, first, digests, near, is_new is not None)
+    near = None
+    if earlier is not None:
+        former = Former(earlier.near, places_among(earlier.digest, digest))
+        near = extend_near_duplicates(sets, former, threshold, floor, threads=threads)
+    return Search(digest, near or find_near_duplicates(sets, threshold, floor, threads=threads))
 
 
-def _keeper_order(tokens: TokenTable, committed: npt.NDArray[np.int64]) -> Ints:
-    table = pa.table({"date": committed, "row_id": tokens.row_id})
-    order: Ints = pc.sort_indices(table, [("date", "ascending"), ("row_id", "ascending")]).to_numpy().astype(np.int64)
-    return order
+def search_share(sets: TokenSets, config: DedupConfig, part: int, n_parts: int) -> NearDuplicates:
+    """Return what one of several processes finds of the near duplicates; `join_shares` puts the parts together."""
+    return search_part(sets, exact_threshold(config.threshold), config.min_distinct_tokens, part, n_parts)
 
 
-def _first_places(text: Ints) -> Ints:
-    """Return the place where each number comes up first; numbers are given in that order."""
-    highest = np.maximum.accumulate(text)
-    new = np.ones(len(text), np.bool_)
-    new[1:] = highest[1:] > highest[:-1]
-    return np.flatnonzero(new)
-
-
-def _new_texts(earlier: pa.Array, digests: pa.Array) -> npt.NDArray[np.bool_] | None:
-    """Return which texts are new, None when earlier ones are gone or stand in another order."""
-    place = pc.index_in(earlier, digests)
-    places = place.fill_null(-1).to_numpy()
-    if place.null_count or (np.diff(places) <= 0).any():
-        return None
-    is_new = np.ones(len(digests), np.bool_)
-    is_new[places] = False
-    return is_new
+def join_shares(
+    sets: TokenSets, digest: pa.Array, config: DedupConfig, shares: Iterable[NearDuplicates]
+) -> Search:  # fmt: skip
+    """Return the near duplicates among distinct texts from the shares of all processes."""
+    return Search(digest, finish_near_duplicates(sets, config.min_distinct_tokens, shares))

@@ -1,48 +1,31 @@
 """The most similar text of another set for each row: rows against old code and against reference sets."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
-from dedup.jaccard import Ints, TokenSets
+from dedup.jaccard import Ints
 from dedup.join import join_between
-from dedup.tokens import BpeTokenizer, is_unicode
-from dedup.words import WordCache
+from dedup.token_table import TokenTable
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """A row and the text of the other set that resembles it most."""
+class Matches:
+    """The rows that resemble a text of the other set, ascending, each with the text that resembles it most; columns."""
 
-    row: int
+    row: Ints
     """Position of the row."""
-    other: int
+    other: Ints
     """Position of the other text: the most similar one, an equal text before an equal set, the first of equals."""
-    jaccard: float
+    jaccard: npt.NDArray[np.float64]
     """Exact similarity of the two."""
-    exact: bool
+    exact: npt.NDArray[np.bool_]
     """The texts are equal."""
-    n_matches: int
+    n_matches: Ints
     """Texts of the other set at or above the threshold; equal texts count each, of short rows they alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Texts with their token sets; one without a UTF-8 form has no tokens and matches nothing."""
-
-    texts: tuple[str | None, ...]
-    """The texts; null for one without a UTF-8 form."""
-    sets: TokenSets
-    """Their token sets."""
-
-
-def encode(texts: Sequence[str], tokenizer: BpeTokenizer) -> Texts:
-    """Return texts with their token sets."""
-    usable = tuple(text if is_unicode(text) else None for text in texts)
-    return Texts(usable, WordCache(tokenizer).encode_sets([text or "" for text in usable]))
 
 
 @dataclass(slots=True)
@@ -50,34 +33,45 @@ class _Best:
     """State while pairs come in, by row."""
 
     similarity: npt.NDArray[np.float64]
-    other: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    other: Ints
+    count: Ints
 
 
-def best_matches(rows: Texts, others: Texts, threshold: Fraction, min_distinct: int) -> list[Match]:
-    """Return the best match of each row that has one, by row.
+def best_matches(
+    rows: TokenTable, others: TokenTable, threshold: Fraction, min_distinct: int, threads: int | None = None
+) -> Matches:
+    """Return the best match of each row that has one.
 
     A pair matches when its texts are equal or, both having at least `min_distinct` distinct ids, when the Jaccard
-    similarity of their token sets is at or above the threshold.
+    similarity of their token sets is at or above the threshold. `threads` (default: all cores) changes nothing else.
     """
-    n_rows, n_others = len(rows.texts), len(others.texts)
+    n_rows, n_others = len(rows.sets.sizes), len(others.sets.sizes)
     best = _Best(np.full(n_rows, -1.0), np.full(n_rows, n_others), np.zeros(n_rows, np.int64))
-    for pairs in join_between(rows.sets, others.sets, threshold, min_distinct):
+    for pairs in join_between(rows.sets, others.sets, threshold, min_distinct, threads):
         sizes = rows.sets.sizes[pairs.left] + others.sets.sizes[pairs.right]
         _note(best, pairs.left, pairs.right, pairs.common / (sizes - pairs.common), n_others)
-    equal: dict[str, list[int]] = {}
-    for position, text in enumerate(others.texts):
-        if text is not None:
-            equal.setdefault(text, []).append(position)
-    matches = []
-    for row, text in enumerate(rows.texts):
-        same = equal.get(text, []) if text is not None else []
-        if same:
-            matches.append(Match(row, same[0], 1.0, True, max(int(best.count[row]), len(same))))
-        elif best.count[row]:
-            other, jaccard = int(best.other[row]), float(best.similarity[row])
-            matches.append(Match(row, other, jaccard, False, int(best.count[row])))
-    return matches
+    first, n_equal = _equal_texts(rows, others)
+    exact = first >= 0
+    row = np.flatnonzero(exact | (best.count > 0))
+    return Matches(
+        row,
+        np.where(exact, first, best.other)[row],
+        np.where(exact, 1.0, best.similarity)[row],
+        exact[row],
+        np.maximum(best.count, n_equal)[row],
+    )
+
+
+def _equal_texts(rows: TokenTable, others: TokenTable) -> tuple[Ints, Ints]:
+    """Return for each row the first other text that equals it, -1 without one, and how many there are."""
+    texts = others.digest.combine_chunks().dictionary_encode()
+    distinct = texts.dictionary  # in order of first appearance
+    number = texts.indices.to_numpy().astype(np.int64)
+    first = np.full(len(distinct) + 1, -1)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    count = np.bincount(number, minlength=len(distinct) + 1)
+    found: Ints = pc.index_in(rows.digest, distinct).combine_chunks().fill_null(-1).to_numpy().astype(np.int64)
+    return first[found], count[found]
 
 
 def _note(best: _Best, row: Ints, other: Ints, similarity: npt.NDArray[np.float64], n_others: int) -> None:

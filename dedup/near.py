@@ -1,38 +1,55 @@
 """Near duplicates among token sets: the exact set-similarity join, clusters, and the evidence for each removal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs
+from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs, merge_duplicates
 from dedup.equal import Groups, expand_pairs, group_equal
-from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reaches, similarity
+from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reaches
 from dedup.join import join_between, join_within
+
+Similarities = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
-    """Why one set does not stay; positions of sets are their keeper order."""
+class Former:
+    """A finished search of other sets."""
 
-    position: int
+    near: NearDuplicates
+    """What it found."""
+    place: Ints
+    """Where each of its sets stands now, -1 for one that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """Why sets do not stay, in order of position; columns. Positions of sets are their keeper order."""
+
+    position: Ints
     """The set that goes."""
-    keeper: int
+    keeper: Ints
     """The set that stays in its place."""
-    jaccard: float
+    jaccard: Similarities
     """Similarity of the two."""
-    partner: int
+    partner: Ints
     """The most similar set in its cluster."""
-    partner_jaccard: float
+    partner_jaccard: Similarities
     """Similarity to that one, at or above the threshold."""
-    direct: bool
+    direct: npt.NDArray[np.bool_]
     """The keeper itself is at or above the threshold; otherwise a chain of pairs leads to it."""
 
 
 def find_near_duplicates(
-    sets: TokenSets, threshold: Fraction, min_distinct: int, max_listed: int = MAX_LISTED_CLUSTER
+    sets: TokenSets,
+    threshold: Fraction,
+    min_distinct: int,
+    max_listed: int = MAX_LISTED_CLUSTER,
+    threads: int | None = None,
 ) -> NearDuplicates:
     """Return pairs and clusters of all sets with at least `min_distinct` ids and similarity at or above the threshold.
 
@@ -40,43 +57,116 @@ def find_near_duplicates(
     """
     groups = group_equal(sets, min_distinct)
     distinct = sets.take(groups.first)
+    blocks = join_within(distinct, threshold, min_distinct, threads)
+    return _expand(groups, sets, group_pairs(distinct.sizes, blocks, max_listed, groups.weights), max_listed)
+
+
+def search_part(
+    sets: TokenSets,
+    threshold: Fraction,
+    min_distinct: int,
+    part: int,
+    n_parts: int,
+    max_listed: int = MAX_LISTED_CLUSTER,
+) -> NearDuplicates:
+    """Return one of `n_parts` shares of the search, in one thread: what its pairs give for the groups of equal sets.
+
+    Memory does not grow with the number of pairs. `finish_near_duplicates` puts the shares together.
+    """
+    from dedup.partitions import join_share, prepare_within  # numba takes a second to import
+
+    groups = group_equal(sets, min_distinct)
+    distinct = sets.take(groups.first)
+    blocks = join_share(prepare_within(distinct, threshold, min_distinct), part, n_parts)
+    return group_pairs(distinct.sizes, blocks, max_listed, groups.weights)
+
+
+def finish_near_duplicates(
+    sets: TokenSets, min_distinct: int, shares: Iterable[NearDuplicates], max_listed: int = MAX_LISTED_CLUSTER
+) -> NearDuplicates:
+    """Return what `find_near_duplicates` returns, from all shares of the search whatever their number and order."""
+    groups = group_equal(sets, min_distinct)
+    return _expand(groups, sets, merge_duplicates(shares, groups.weights, max_listed), max_listed)
+
+
+def _expand(groups: Groups, sets: TokenSets, found: NearDuplicates, max_listed: int) -> NearDuplicates:
+    """Return the duplicates of sets from those of the groups of equal sets."""
     weights = groups.weights
-    found = group_pairs(distinct.sizes, join_within(distinct, threshold, min_distinct), max_listed, weights)
     cluster_sizes = np.bincount(found.keeper, weights, minlength=len(weights))
     listed = cluster_sizes[found.keeper] <= max_listed
     return NearDuplicates(
         keeper=groups.first[found.keeper[groups.group]],
         partner=_partners(groups, found.partner),
         similarity=np.where(weights > 1, 1.0, found.similarity)[groups.group],
-        pairs=expand_pairs(found.pairs, groups, distinct.sizes, listed),
+        pairs=expand_pairs(found.pairs, groups, sets.sizes[groups.first], listed),
         n_pairs=found.n_pairs + int((weights * (weights - 1) // 2).sum()),
     )
 
 
 def extend_near_duplicates(
     sets: TokenSets,
-    is_new: npt.NDArray[np.bool_],
-    earlier: NearDuplicates,
+    former: Former,
     threshold: Fraction,
     min_distinct: int,
     max_listed: int = MAX_LISTED_CLUSTER,
-) -> NearDuplicates:
-    """Return what `find_near_duplicates` returns of all sets, given what it returned of those that are not new.
+    threads: int | None = None,
+) -> NearDuplicates | None:
+    """Return what `find_near_duplicates` returns of all sets, given what it returned of other ones.
 
-    Only the pairs of new sets are looked for. `sets` are in keeper order, old and new together; the old ones keep
-    their order, so an old set's keeper changes only when a new set comes before it or connects its cluster to one
-    whose keeper does. All other parameters must be those of the earlier search.
+    `sets` are in keeper order. Only the pairs of those that the former search had not are looked for. All other
+    parameters must be those of that search. Where sets are gone or stand in another order, the listed pairs of their
+    clusters tell what is left; None is returned when they belong to a cluster whose pairs are not all listed.
     """
-    new, old = np.flatnonzero(is_new), np.flatnonzero(~is_new)
-    blocks = _pairs_of_new(sets, new, is_new, threshold, min_distinct)
-    return group_pairs(sets.sizes, blocks, max_listed, earlier=_moved(earlier, old, len(is_new)))
+    n_sets, earlier, place = len(sets.sizes), former.near, former.place
+    is_new = np.ones(n_sets, np.bool_)
+    is_new[place[place >= 0]] = False
+    blocks = _pairs_of_new(sets, np.flatnonzero(is_new), is_new, threshold, min_distinct, threads)
+    if (place >= 0).all() and (np.diff(place) > 0).all():
+        return group_pairs(sets.sizes, blocks, max_listed, earlier=_moved(earlier, place, n_sets))
+    start = _large_clusters(earlier, place, n_sets, max_listed)
+    if start is None:
+        return None
+    return group_pairs(sets.sizes, chain([_replaced(earlier.pairs, place)], blocks), max_listed, earlier=start)
+
+
+def _large_clusters(
+    earlier: NearDuplicates, place: Ints, n_sets: int, max_listed: int
+) -> NearDuplicates | None:  # fmt: skip
+    """Return the clusters whose pairs are not listed, all others dissolved; None when one of them has changed."""
+    large = np.bincount(earlier.keeper, minlength=len(place))[earlier.keeper] > max_listed
+    members = np.flatnonzero(large)
+    members = members[np.argsort(earlier.keeper[members], kind="stable")]
+    same_cluster = np.diff(earlier.keeper[members]) == 0
+    if (place[members] < 0).any() or (same_cluster & (np.diff(place[members]) < 0)).any():
+        return None
+    keeper, partner, similarity = np.arange(n_sets), np.full(n_sets, -1), np.full(n_sets, -1.0)
+    now = place[members]
+    keeper[now], partner[now] = place[earlier.keeper[members]], place[earlier.partner[members]]
+    similarity[now] = earlier.similarity[members]
+    none = np.zeros(0, np.int64)
+    return NearDuplicates(
+        keeper, partner, similarity, Pairs(none, none, none), earlier.n_pairs - len(earlier.pairs.left)
+    )
+
+
+def _replaced(pairs: Pairs, place: Ints) -> Pairs:
+    """Return pairs by the new places of their sets, without those of sets that are gone."""
+    one, other = place[pairs.left], place[pairs.right]
+    stays = (one >= 0) & (other >= 0)
+    one, other = one[stays], other[stays]
+    return Pairs(np.minimum(one, other), np.maximum(one, other), pairs.common[stays])
 
 
 def _pairs_of_new(
-    sets: TokenSets, new: Ints, is_new: npt.NDArray[np.bool_], threshold: Fraction, min_distinct: int
+    sets: TokenSets,
+    new: Ints,
+    is_new: npt.NDArray[np.bool_],
+    threshold: Fraction,
+    min_distinct: int,
+    threads: int | None,
 ) -> Iterator[Pairs]:
     """Yield every pair with a new set once, left < right."""
-    for pairs in join_between(sets, sets.take(new), threshold, min_distinct):
+    for pairs in join_between(sets, sets.take(new), threshold, min_distinct, threads):
         one, other = pairs.left, new[pairs.right]
         once = ~is_new[one] | (one < other)
         one, other = one[once], other[once]
@@ -104,31 +194,38 @@ def _partners(groups: Groups, partner: Ints) -> Ints:
     return best
 
 
-def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction) -> list[Removal]:
-    """Return the evidence for each set that is not its cluster's keeper, in order of position."""
+def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction) -> Removals:
+    """Return the evidence for each set that is not its cluster's keeper."""
     gone = np.flatnonzero(near.keeper != np.arange(len(near.keeper)))
     keeper, partner = near.keeper[gone], near.partner[gone]
-    to_keeper, to_partner = _similarities(sets, gone, keeper), _similarities(sets, gone, partner)
-    common = join_pairs(count_common(sets, gone, keeper)).common
-    direct = reaches(common, sets.sizes[gone] + sets.sizes[keeper], threshold)
-    columns = (gone.tolist(), keeper.tolist(), to_keeper, partner.tolist(), to_partner, direct.tolist())
-    return [Removal(*values) for values in zip(*columns, strict=True)]
+    common = _listed_common(near.pairs, keeper, gone, len(sets.sizes))
+    unknown = np.flatnonzero((common < 0) & (partner != keeper))
+    common[unknown] = join_pairs(count_common(sets, gone[unknown], keeper[unknown])).common
+    total = sets.sizes[gone] + sets.sizes[keeper]
+    by_partner = near.similarity[gone]
+    jaccard = np.where(partner == keeper, by_partner, common / np.maximum(total - common, 1))
+    direct = (partner == keeper) | reaches(common, total, threshold)
+    return Removals(gone, keeper, jaccard, partner, by_partner, direct)
 
 
-def list_pairs(sets: TokenSets, near: NearDuplicates, removals: list[Removal]) -> list[tuple[int, int, float]]:
-    """Return the pairs to record with their similarity, ascending: those of small clusters, and every removal's."""
-    listed = set(zip(near.pairs.left.tolist(), near.pairs.right.tolist(), strict=True))
-    for removal in removals:
-        others = [removal.partner, removal.keeper] if removal.direct else [removal.partner]
-        listed.update((min(removal.position, other), max(removal.position, other)) for other in others)
-    ordered = sorted(listed)
-    left, right = (np.array(side, np.int64) for side in (zip(*ordered, strict=True) if ordered else ((), ())))
-    return [(a, b, jaccard) for (a, b), jaccard in zip(ordered, _similarities(sets, left, right), strict=True)]
+def _listed_common(pairs: Pairs, left: Ints, right: Ints, n_sets: int) -> Ints:
+    """Return the size of the intersection of pairs that are listed, -1 for others; left < right."""
+    keys = pairs.left * n_sets + pairs.right
+    wanted = left * n_sets + right
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    common = np.full(len(wanted), -1)
+    if len(keys):
+        found = keys[place] == wanted
+        common[found] = pairs.common[place[found]]
+    return common
 
 
-def _similarities(sets: TokenSets, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> list[float]:
-    """Return the similarity of each pair of positions."""
-    pairs: Pairs = join_pairs(count_common(sets, left, right))
-    sizes = sets.sizes
-    columns = (pairs.common.tolist(), sizes[left].tolist(), sizes[right].tolist())
-    return [similarity(*counts) for counts in zip(*columns, strict=True)]
+def list_pairs(sets: TokenSets, near: NearDuplicates, removals: Removals) -> tuple[Ints, Ints, Similarities]:
+    """Return the pairs to record, ascending, with their similarity: those of small clusters, and every removal's."""
+    n_sets, pairs, direct = len(sets.sizes), near.pairs, removals.direct
+    one = np.concatenate([pairs.left, removals.position, removals.position[direct]])
+    other = np.concatenate([pairs.right, removals.partner, removals.keeper[direct]])
+    listed = pairs.common / (sets.sizes[pairs.left] + sets.sizes[pairs.right] - pairs.common)
+    jaccard = np.concatenate([listed, removals.partner_jaccard, removals.jaccard[direct]])
+    keys, place = np.unique(np.minimum(one, other) * n_sets + np.maximum(one, other), return_index=True)
+    return keys // n_sets, keys % n_sets, jaccard[place]

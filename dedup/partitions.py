@@ -130,6 +130,19 @@ def join_partition(join: Join, start: int, stop: int) -> Iterator[Pairs]:
         yield walk.advance()
 
 
+def join_share(join: Join, part: int, n_parts: int) -> Iterator[Pairs]:
+    """Yield blocks of all pairs of one of `n_parts` shares: every `n_parts`-th of many ranges of probes.
+
+    Cost grows with the size of the probes, which ascends; so shares cost about the same. All shares together have every
+    pair once.
+    """
+    walk = _Pass(join)
+    for start, stop in ranges(join.n_probes, _RANGES * n_parts)[part::n_parts]:
+        walk.assign(start, stop)
+        while not walk.done:
+            yield walk.advance()
+
+
 def join_all(join: Join, threads: int | None = None) -> Iterator[Pairs]:
     """Yield the blocks of all probes in order of their ranges; threads (default: all cores) run ahead of the reader.
 

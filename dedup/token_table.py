@@ -1,32 +1,28 @@
-"""Token sets of rows as columns, kept in a Parquet table (`tokens`) so that no text is tokenised twice.
+"""Token sets of rows as columns, kept in Parquet tables (`tokens`) so that no text is tokenised twice.
 
 A text is known by its SHA-256 and the tokenizer by the digest of its file: a new release takes the sets of all texts
 that an earlier one has seen from its table. No row is a Python object for longer than its batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dedup.jaccard import TokenSets, join_sets
+from dedup.jaccard import Ints, TokenSets, join_sets
 from dedup.tokens import BpeTokenizer
 from dedup.words import WordCache
+from schemas.arrow import schema_of
+from schemas.comparisons import TextTokens
 from schemas.errors import ConfigError, PipelineError
-from warehouse.tables import read_table, write_table
 
 _BATCH_ROWS = 50_000  # rows of a table that are decoded at once
 _TOKENIZER = b"postquem.tokenizer_sha256"
-_COLUMNS = [
-    pa.field("row_id", pa.string(), nullable=False),
-    pa.field("text_sha256", pa.binary(32), nullable=False),
-    pa.field("token_ids", pa.list_(pa.field("element", pa.uint16())), nullable=False),
-]
+_SCHEMA = schema_of(TextTokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,23 @@ class TokenTable:
     """Token sets, ids of two bytes."""
     tokenizer: str
     """SHA-256 of the tokenizer's file."""
+
+    def take(self, rows: Ints) -> "TokenTable":
+        """Return the rows at the given places, in their order."""
+        places = pa.array(rows)
+        return TokenTable(self.row_id.take(places), self.digest.take(places), self.sets.take(rows), self.tokenizer)
+
+
+def join_tables(parts: Sequence[TokenTable], tokenizer: BpeTokenizer) -> TokenTable:
+    """Return the rows of all tables, one table behind the other; raise ConfigError when one has other tokens."""
+    if any(part.tokenizer != tokenizer.sha256 for part in parts):
+        raise ConfigError("a token table was made by another tokenizer; tokenise all rows again")
+    return TokenTable(
+        pa.chunked_array([chunk for part in parts for chunk in part.row_id.chunks], pa.string()),
+        pa.chunked_array([chunk for part in parts for chunk in part.digest.chunks], pa.binary(32)),
+        _narrow(join_sets([part.sets for part in parts], tokenizer.vocab_size)),
+        tokenizer.sha256,
+    )
 
 
 def tokenise(
@@ -67,28 +80,30 @@ def tokenise(
     )
 
 
-def write_tokens(path: Path, table: TokenTable) -> None:
-    """Write a token table; raise PipelineError when it cannot be written."""
-    offsets = [np.arange(0, len(table.sets.sizes), _BATCH_ROWS), np.array([len(table.sets.sizes)])]
-    bounds = np.concatenate(offsets).tolist()
-    lists = [_lists(table.sets, start, stop) for start, stop in pairwise(bounds)]
-    columns = [table.row_id, table.digest, pa.chunked_array(lists, _COLUMNS[2].type)]
-    write_table(path, pa.table(columns, schema=pa.schema(_COLUMNS, {_TOKENIZER: table.tokenizer})))
+def tokens_to_arrow(table: TokenTable) -> pa.Table:
+    """Return a token table in the columns of table `tokens`."""
+    bounds = [*range(0, len(table.sets.sizes), _BATCH_ROWS), len(table.sets.sizes)]
+    kind = _SCHEMA.field("token_ids").type
+    lists = pa.chunked_array([_lists(table.sets, start, stop) for start, stop in pairwise(bounds)], kind)
+    return pa.table([table.row_id, table.digest, lists], _SCHEMA.with_metadata({**_SCHEMA.metadata, **_made_by(table)}))
 
 
-def read_tokens(path: Path, vocab_size: int) -> TokenTable:
-    """Return a token table as it was written; raise PipelineError for a missing, damaged or other file."""
-    table = read_table(path)
-    metadata = table.schema.metadata or {}
-    if _TOKENIZER not in metadata or not table.schema.equals(pa.schema(_COLUMNS)):
-        raise PipelineError(f"{path} is no table of tokens; remove it and run again to make it anew")
+def tokens_from_arrow(table: pa.Table, tokenizer: BpeTokenizer) -> TokenTable:
+    """Return the token table that columns hold; raise PipelineError for other columns or another tokenizer's."""
+    made_by = (table.schema.metadata or {}).get(_TOKENIZER)
+    if not table.schema.equals(_SCHEMA) or made_by != tokenizer.sha256.encode():
+        raise PipelineError("a table of tokens has other columns or another tokenizer; remove it and run again")
     parts = []
     for lists in table.column("token_ids").chunks:
         offsets = lists.offsets.to_numpy().astype(np.int64)
         flat = lists.values.to_numpy()[offsets[0] : offsets[-1]]
-        parts.append(TokenSets(offsets - offsets[0], flat, vocab_size))
-    sets = _narrow(join_sets(parts, vocab_size))
-    return TokenTable(table.column("row_id"), table.column("text_sha256"), sets, metadata[_TOKENIZER].decode())
+        parts.append(TokenSets(offsets - offsets[0], flat, tokenizer.vocab_size))
+    sets = _narrow(join_sets(parts, tokenizer.vocab_size))
+    return TokenTable(table.column("row_id"), table.column("text_sha256"), sets, tokenizer.sha256)
+
+
+def _made_by(table: TokenTable) -> dict[bytes, bytes]:
+    return {_TOKENIZER: table.tokenizer.encode()}
 
 
 def _encode(texts: pa.Array, digest: pa.Array, words: WordCache, known: TokenTable | None) -> TokenSets:
@@ -111,4 +126,5 @@ def _lists(sets: TokenSets, start: int, stop: int) -> pa.ListArray:
     """Return the sets in a range as a list array."""
     offsets = sets.offsets[start : stop + 1]
     values = pa.array(sets.ids[offsets[0] : offsets[-1]], pa.uint16())
-    return pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), values, type=_COLUMNS[2].type)
+    kind = _SCHEMA.field("token_ids").type
+    return pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), values, type=kind)

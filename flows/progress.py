@@ -39,7 +39,12 @@ class RunProgress:
             self._progress.remove_task(task)
 
     def finished(self, stage: str, item: str, reports: Sequence[StageReport], *, reused: bool) -> None:
-        """Print one line about a finished item: what went in and what came out, of a mined repository the methods."""
+        """Print one line about a finished item: what went in and what came out, of a mined repository the methods.
+
+        An item without reports is a by-product and needs none.
+        """
+        if not reports:
+            return
         first, last = reports[0], reports[-1]
         if stage == "mine":
             first = last = next(report for report in reports if report.stage == "methods")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from flows import steps
+from flows import dedup_steps, steps
+from flows.dedup_work import DedupInputs
 from flows.releasing import check_release, release
 from flows.run import Run
 from flows.sources import drop_repeated, plan_sources
 from flows.steppers import Stepper
-from flows.work import DedupInputs
 from miners.clone import Clone
 from publishing.release import ReleaseResult
 from schemas.records import Exclusion, StageReport
@@ -36,7 +36,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     """Carry out the recipe up to a stage; whatever is done already is not done again."""
     if until == "release":
         check_release(run)
-    references = steps.plan_references(run.config, run.base, run.workspace.root)
+    references = dedup_steps.plan_references(run.config, run.base, run.workspace.root)
     planned = plan_sources(run.config, run.base)
     opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
     distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
@@ -46,11 +46,12 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     done = list(mined)
     points: list[Unit] = []
     beds: list[Unit] = []
+    tokens: list[Unit] = []
     if until != "mine":
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        unique = _deduplicate(run, stepper, steps.Compared(distinct.rows, points, references), done)
+        unique, tokens = _deduplicate(run, stepper, dedup_steps.Compared(distinct.rows, points, references), done)
         if until != "dedup":
             inputs = [
                 steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in run.config.testbeds.names
@@ -58,25 +59,37 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
             done += beds
     reports = (sources, *_in_order(done))
-    rebuild_catalogue(run.workspace, [*done, *steps.find_vanished(run, mined)])
+    rebuild_catalogue(run.workspace, [*done, *tokens, *steps.find_vanished(run, mined)])
     made = None
     if until == "release":
         made = release(run, done, beds, unusable, reports)
     return BuildResult(reports, made, {unit.partition: unit.reports[-1].rows_out for unit in beds})
 
 
-def _deduplicate(run: Run, stepper: Stepper, given: steps.Compared, done: list[Unit]) -> Unit:
-    """Compare the data points with old code, reference sets and one another; the units are added to `done`."""
+def _deduplicate(
+    run: Run, stepper: Stepper, given: dedup_steps.Compared, done: list[Unit]
+) -> tuple[Unit, list[Unit]]:  # fmt: skip
+    """Compare the data points with old code, reference sets and one another; the units are added to `done`.
+
+    Also return the units with the token sets of all texts.
+    """
     points, cutoffs = given.points, list[Unit]()
     if run.config.dedup.copied_old is not OldCode.OFF:
         cutoffs = stepper.each("cutoff", steps.read_cutoff, run, given.clones, attrgetter("record.repo"))
-    planned = steps.plan_comparisons(run.config, points, cutoffs)
-    compared = stepper.each("compare", steps.compare_with_old, run, planned, attrgetter("partition"))
-    sets = stepper.each("references", steps.read_reference, run, given.references, attrgetter("title"))
-    inputs = DedupInputs(tuple(points), tuple(compared), tuple(sets))
-    [unique] = stepper.each("dedup", steps.remove_duplicates, run, [inputs], lambda _: "all")
+    sets = stepper.each("references", dedup_steps.read_reference, run, given.references, attrgetter("title"))
+    sources = [*points, *cutoffs, *sets]
+    made = stepper.each("tokens", dedup_steps.tokenise, run, sources, lambda unit: f"{unit.stage} {unit.partition}")
+    tokens = dedup_steps.token_units(sources, made)
+    planned = [
+        dedup_steps.Tokenised(inputs, tokens) for inputs in dedup_steps.plan_comparisons(run.config, points, cutoffs)
+    ]
+    compared = stepper.each(
+        "compare", dedup_steps.compare_with_old, run, planned, attrgetter("inputs.partition")
+    )  # fmt: skip
+    inputs = dedup_steps.Tokenised(DedupInputs(tuple(points), tuple(compared), tuple(sets)), tokens)
+    [unique] = stepper.each("dedup", dedup_steps.remove_duplicates, run, [inputs], lambda _: "all")
     done += [*cutoffs, *compared, *sets, unique]
-    return unique
+    return unique, made
 
 
 def _in_order(units: Sequence[Unit]) -> list[StageReport]:

@@ -10,9 +10,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from flows import steps
+from flows import dedup_steps, steps
+from flows.dedup_work import DedupInputs
 from flows.sources import plan_sources
-from flows.work import DedupInputs
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
 from schemas.config import Config, load_config
@@ -68,7 +68,7 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
     sets = _reference_sets(config, base, workspace, units, items)
     key = None
     if compared is not None and sets is not None and len(found) == len(names):
-        key = steps.dedup_key(config, DedupInputs(tuple(found), tuple(compared), tuple(sets)))
+        key = dedup_steps.dedup_key(config, DedupInputs(tuple(found), tuple(compared), tuple(sets)))
     items.append(_item("dedup", "all", unique, key))
     for name in config.testbeds.names:
         key = None
@@ -104,10 +104,10 @@ def _old_code(
     found = [unit for unit in cutoffs if unit is not None]
     planned = {}
     if len(points) == len(found) == len(names):
-        planned = {inputs.partition: inputs for inputs in steps.plan_comparisons(config, points, found)}
+        planned = {inputs.partition: inputs for inputs in dedup_steps.plan_comparisons(config, points, found)}
     compared = [units.get(("compare", partition)) for partition in partitions]
     for partition, unit in zip(partitions, compared, strict=True):
-        key = steps.compare_key(config, planned[partition]) if partition in planned else None
+        key = dedup_steps.compare_key(config, planned[partition]) if partition in planned else None
         items.append(_item("compare", partition, unit, key))
     present = [unit for unit in compared if unit is not None]
     return present if len(present) == len(compared) else None
@@ -121,10 +121,10 @@ def _reference_sets(
     items: list[ItemStatus],
 ) -> list[Unit] | None:
     """Add the items of the reference sets; return their units, None when one is missing."""
-    planned = steps.plan_references(config, base, workspace.root)
+    planned = dedup_steps.plan_references(config, base, workspace.root)
     sets = [units.get(("references", found.title)) for found in planned]
     for found, unit in zip(planned, sets, strict=True):
-        items.append(_item("references", found.title, unit, steps.reference_key(found)))
+        items.append(_item("references", found.title, unit, dedup_steps.reference_key(found)))
     present = [unit for unit in sets if unit is not None]
     return present if len(present) == len(sets) else None
 

@@ -4,14 +4,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from dedup.references import ReferenceFiles, locate
-from dedup.tokens import load_tokenizer
 from flows import work
 from flows.run import Run, code_version, stage_version
 from flows.sources import Source
-from flows.work import DedupInputs
 from miners.clone import Clone, check_shallow, open_clone
 from miners.cutoff import CutoffCommit, find_cutoff
 from miners.plan import MiningPlan
@@ -20,7 +16,6 @@ from schemas.arrow import from_table
 from schemas.config import Config
 from schemas.errors import ConfigError, DataError
 from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons
-from schemas.references import OldCode
 from warehouse.ledger import Unit, unit_key
 
 
@@ -82,27 +77,6 @@ def cutoff_key(config: Config, repo: str, commit_id: str | None) -> str:
     return unit_key("cutoff", stage_version("cutoff"), parameters, [])
 
 
-def compare_key(config: Config, inputs: "CompareInputs") -> str:
-    """Return the key of comparing data points with trees at the cutoff."""
-    dedup = config.dedup
-    limits = [dedup.threshold, dedup.min_distinct_tokens, config.features.novelty, load_tokenizer().sha256]
-    digests = [[unit.digest for unit in units] for units in (inputs.points, inputs.cutoffs)]
-    return unit_key("compare", stage_version("compare"), [limits, digests], [])
-
-
-def reference_key(found: ReferenceFiles) -> str:
-    """Return the key of reading a reference set: the contents of its files, not where they are."""
-    return unit_key("references", stage_version("references"), found.identity, [])
-
-
-def dedup_key(config: Config, inputs: DedupInputs) -> str:
-    """Return the key of the deduplication of all repositories."""
-    dedup = config.dedup
-    parameters = [dedup.threshold, dedup.min_distinct_tokens, dedup.keep, load_tokenizer().sha256]
-    digests = [unit.digest for unit in (*inputs.points, *inputs.compared, *inputs.references)]
-    return unit_key("dedup", stage_version("dedup"), parameters, digests)
-
-
 def testbed_key(config: Config, inputs: "TestbedInputs") -> str:
     """Return the key of one testbed."""
     digests = [unit.digest for unit in (*inputs.points, *inputs.mined, inputs.unique)]
@@ -125,7 +99,7 @@ def mine_commits(run: Run, clone: Clone) -> Unit:
             _mark_vanished(run, job, former, unit)
         return unit
 
-    return _unit(run, "mine", record.repo, key, do)
+    return do_once(run, "mine", record.repo, key, do)
 
 
 def _take_ranges(run: Run, job: work.Job, clone: Clone, plan: MiningPlan) -> list[Taken]:
@@ -159,7 +133,7 @@ def _mark_vanished(run: Run, job: work.Job, former: Unit, unit: Unit) -> None:
 def extract_features(run: Run, mined: Unit) -> Unit:
     """Compute the features of one repository's methods."""
     key = features_key(run.config, mined)
-    return _unit(run, "features", mined.partition, key, lambda job: run.pool.run(work.features, job, mined))
+    return do_once(run, "features", mined.partition, key, lambda job: run.pool.run(work.features, job, mined))
 
 
 def read_cutoff(run: Run, clone: Clone) -> Unit:
@@ -171,67 +145,7 @@ def read_cutoff(run: Run, clone: Clone) -> Unit:
     except DataError as error:
         commit = Exclusion(repo, "cutoff", error.reason, error.detail)
     key = cutoff_key(run.config, repo, commit.commit_id if isinstance(commit, CutoffCommit) else None)
-    return _unit(run, "cutoff", repo, key, lambda job: run.pool.run(work.cutoff, job, clone, commit))
-
-
-@dataclass(frozen=True, slots=True)
-class CompareInputs:
-    """Data points and the trees at the cutoff that they are compared with."""
-
-    partition: str
-    """owner/name, or `all` when every repository is compared with every tree."""
-    points: tuple[Unit, ...]
-    """Feature units."""
-    cutoffs: tuple[Unit, ...]
-    """Cutoff units."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What the duplicate search starts from."""
-
-    clones: Sequence[Clone]
-    """Clones of all repositories, for their trees at the cutoff."""
-    points: Sequence[Unit]
-    """Feature units of all repositories."""
-    references: Sequence[ReferenceFiles]
-    """Reference sets."""
-
-
-def plan_comparisons(config: Config, points: Sequence[Unit], cutoffs: Sequence[Unit]) -> list[CompareInputs]:
-    """Return what is to be compared: each repository with its own tree, all with all, or nothing."""
-    if config.dedup.copied_old is OldCode.OFF:
-        return []
-    if config.dedup.copied_old is OldCode.ALL:
-        return [CompareInputs("all", tuple(points), tuple(cutoffs))]
-    by_repo = {unit.partition: unit for unit in cutoffs}
-    return [CompareInputs(unit.partition, (unit,), (by_repo[unit.partition],)) for unit in points]
-
-
-def compare_with_old(run: Run, inputs: CompareInputs) -> Unit:
-    """Find the data points that resemble a method of a tree at the cutoff."""
-    key = compare_key(run.config, inputs)
-    return _unit(
-        run, "compare", inputs.partition, key,
-        lambda job: run.pool.run(work.compare, job, inputs.points, inputs.cutoffs),
-    )  # fmt: skip
-
-
-def plan_references(config: Config, base: Path, workspace: Path) -> list[ReferenceFiles]:
-    """Return the files of every reference set; ConfigError when one has none. `base` is the configuration's folder."""
-    return [locate(reference, base, workspace) for reference in config.dedup.references]
-
-
-def read_reference(run: Run, found: ReferenceFiles) -> Unit:
-    """Read one reference set."""
-    key = reference_key(found)
-    return _unit(run, "references", found.title, key, lambda job: run.pool.run(work.read_reference, job, found))
-
-
-def remove_duplicates(run: Run, inputs: DedupInputs) -> Unit:
-    """Remove what reference sets hold and exact and near duplicates, over all repositories."""
-    key = dedup_key(run.config, inputs)
-    return _unit(run, "dedup", "all", key, lambda job: run.pool.run(work.dedup, job, inputs))
+    return do_once(run, "cutoff", repo, key, lambda job: run.pool.run(work.cutoff, job, clone, commit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +165,13 @@ class TestbedInputs:
 def make_testbed(run: Run, inputs: TestbedInputs) -> Unit:
     """Build one testbed."""
     key = testbed_key(run.config, inputs)
-    return _unit(
+    return do_once(
         run, "testbeds", inputs.name, key,
         lambda job: run.pool.run(work.testbed, job, inputs.points, inputs.mined, inputs.unique),
     )  # fmt: skip
 
 
-def _unit(run: Run, stage: str, partition: str, key: str, do: Callable[[work.Job], Unit]) -> Unit:
+def do_once(run: Run, stage: str, partition: str, key: str, do: Callable[[work.Job], Unit]) -> Unit:
     """Return the unit from the ledger when it is done, else do it and record it."""
     unit = run.ledger.find(stage, partition, key, run.now)
     reused = unit is not None

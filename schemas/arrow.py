@@ -13,6 +13,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
+from schemas.scalars import Sha256, TokenId
+
 SCHEMA_VERSION = "2"
 
 _SCALARS: dict[type, pa.DataType] = {
@@ -21,6 +23,8 @@ _SCALARS: dict[type, pa.DataType] = {
     float: pa.float64(),
     bool: pa.bool_(),
     datetime: pa.timestamp("us", tz="UTC"),
+    Sha256: pa.binary(32),
+    TokenId: pa.uint16(),
 }
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from schemas.references import Role
+from schemas.scalars import Sha256, TokenId
 
 
 class Change(StrEnum):
@@ -154,6 +155,46 @@ class ReleaseChange:
     """`gone`: the reason here, `no_data_point` for a row that did not come as far; `returned`: the reason there."""
     detail: str
     """The detail of that exclusion."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTokens:
+    """The token set of a data point's, an old method's or a reference set's text (table `tokens`), in the order of the
+    table that it was made from."""
+
+    row_id: str
+    """Row id of the data point; of an old method blob and first byte; of a reference text the id of its row."""
+    text_sha256: Sha256
+    """SHA-256 of the compared text's UTF-8 form: equal digests are equal texts."""
+    token_ids: tuple[TokenId, ...]
+    """Distinct BPE token ids of the text, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedText:
+    """A distinct text that the duplicate search compared (table `compared_texts`), the texts of the rows that stay
+    first of equal ones, by committer date and row id. A later search goes on from here."""
+
+    text_sha256: Sha256
+    """SHA-256 of the text's UTF-8 form."""
+    keeper: int
+    """Number of the cluster's first text in this table, counted from 0; its own where that is the text itself."""
+    partner: int
+    """Number of the most similar other text, the first of equals; -1 without one at the threshold."""
+    jaccard: float
+    """Exact Jaccard similarity to that one; -1.0 without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarTexts:
+    """Two texts at or above the threshold in a cluster whose pairs are all listed (table `similar_texts`)."""
+
+    left: int
+    """Number of the first text in table `compared_texts`, counted from 0."""
+    right: int
+    """Number of the second text."""
+    common: int
+    """Token ids that both have."""
 
 
 @dataclass(frozen=True, slots=True)

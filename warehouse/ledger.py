@@ -105,11 +105,19 @@ class Ledger:
         path = self.root / partition_path(table_name) / partition_path(partition) / f"{key[:16]}.parquet"
         return write_table(path, table, self.root)
 
-    def read(self, unit: Unit, table_name: str) -> pa.Table:
-        """Return one table of a unit; raise PipelineError when it has none of that name or a file is damaged."""
+    def read(self, unit: Unit, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return one table of a unit, or some of its columns.
+
+        Raise PipelineError when it has none of that name or a file is damaged.
+        """
         if not unit.files.get(table_name):
             raise PipelineError(f"{unit.stage} over {unit.partition} has no table {table_name}; known: {[*unit.files]}")
-        return pa.concat_tables([read_table(self.root / entry.path) for entry in unit.files[table_name]])
+        return pa.concat_tables([read_table(self.root / entry.path, columns) for entry in unit.files[table_name]])
+
+    def discard(self, unit: Unit) -> None:
+        """Delete the files of a unit that was never recorded: notes that one step left for the next."""
+        for path in _paths(unit):
+            (self.root / path).unlink(missing_ok=True)
 
     def record(self, unit: Unit) -> None:
         """Make a unit the current one of its stage and partition, then delete what the former one alone used.

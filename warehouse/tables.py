@@ -70,12 +70,12 @@ def write_rows(path: Path, rows: Sequence[Any], row_type: type, root: Path | Non
     return write_table(path, table, root)
 
 
-def read_table(path: Path) -> pa.Table:
-    """Return the table of one file; raise PipelineError when it is missing or damaged."""
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the table of one file, or some of its columns; raise PipelineError when it is missing or damaged."""
     try:
         # ParquetFile, not pq.read_table: that one would turn a folder named `a=b` into a column.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read()
+            return file.read(None if columns is None else list(columns))
     except FileNotFoundError:
         raise PipelineError(f"{path} is missing; run the same command again to make it anew") from None
     except (OSError, pa.ArrowException) as error:
@@ -149,12 +149,25 @@ def fsync(path: Path) -> None:
 def _write_parquet(path: Path, table: pa.Table) -> None:
     """Write row groups of one chunk each: chunk borders of the input must not show in the bytes.
 
-    An empty table gets no row group at all, since `datasets` stumbles over a row group without rows.
+    An empty table gets no row group at all, since `datasets` stumbles over a row group without rows. Columns that
+    name their values by numbers (dictionaries) are written as the values themselves.
     """
     options = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL, "write_page_checksum": True}
-    with pq.ParquetWriter(path, table.schema, **options) as writer:
+    has_numbers = any(pa.types.is_dictionary(kind) for kind in table.schema.types)
+    schema = _plain_schema(table.schema) if has_numbers else table.schema
+    with pq.ParquetWriter(path, schema, **options) as writer:
         for start in range(0, table.num_rows, ROW_GROUP_ROWS):
-            writer.write_table(table.slice(start, ROW_GROUP_ROWS).combine_chunks(), row_group_size=ROW_GROUP_ROWS)
+            part = table.slice(start, ROW_GROUP_ROWS)
+            part = part.cast(schema) if has_numbers else part
+            writer.write_table(part.combine_chunks(), row_group_size=ROW_GROUP_ROWS)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with the types of a dictionary's values instead of dictionaries."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
+    ]
+    return pa.schema(fields, schema.metadata)
 
 
 def _write_bytes(path: Path, content: bytes) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from dedup.jaccard import TokenSets, token_sets
-from dedup.rows import DedupRow
 from dedup.tokens import load_tokenizer
+from tests.dedup.by_rows import DedupRow
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 # Families of similar functions live in these; the rest are of many kinds.

@@ -4,11 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from dedup.rows import in_keeper_order
-from dedup.run import deduplicate
 from dedup.tokens import load_tokenizer
 from schemas.config import DedupConfig
 from schemas.records import DuplicateCluster
+from tests.dedup.by_rows import deduplicate, in_keeper_order
 from tests.dedup.corpus import brute_force, components, real_functions, rows_of
 
 N_FUNCTIONS = 1_500

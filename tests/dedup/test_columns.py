@@ -1,87 +1,81 @@
-"""The search over columns is the search over rows, and extending it is doing it again."""
+"""Extending a search over columns is doing it again."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
 
-import numpy as np
-import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.columns import Duplicates, find_duplicates
-from dedup.rows import DedupRow
-from dedup.run import deduplicate
-from dedup.token_table import TokenTable, tokenise
-from dedup.tokens import load_tokenizer
+from dedup.clusters import NearDuplicates
+from dedup.columns import Search, join_shares, search_share, search_texts
+from dedup.evidence import Findings
 from schemas.config import DedupConfig
+from tests.dedup.by_rows import DedupRow, in_keeper_order, search_rows, tokens_of
 from tests.dedup.corpus import START, real_functions, rows_of
+from tests.dedup.test_near import plain
 from tests.dedup.test_run import families
 
 CONFIG = DedupConfig()
 
 
-def columns_of(rows: Sequence[DedupRow]) -> tuple[TokenTable, np.ndarray]:
-    ids, texts = pa.array([row.row_id for row in rows], pa.string()), pa.array([row.text for row in rows], pa.string())
-    dates = [int((row.committer_date - START) / timedelta(microseconds=1)) for row in rows]
-    return tokenise([(ids, texts)], load_tokenizer()), np.array(dates, np.int64)
-
-
-def search(rows: Sequence[DedupRow], earlier: Duplicates | None = None) -> Duplicates:
-    return find_duplicates(*columns_of(rows), CONFIG, earlier)
-
-
-def kept_ids(rows: Sequence[DedupRow], found: Duplicates) -> list[str]:
-    return sorted(rows[place].row_id for place in found.kept().tolist())
-
-
-def plain(rows: Sequence[DedupRow], found: Duplicates) -> tuple[list[str], list[list[int]], int]:
-    near = found.near
-    columns = (found.text, found.first, near.keeper, near.partner, near.pairs.left, near.pairs.right, near.pairs.common)
-    return [rows[place].row_id for place in found.order], [column.tolist() for column in columns], near.n_pairs
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(families())
-def test_same_rows_stay_as_in_the_search_over_rows(rows: list[DedupRow]) -> None:
-    result, found = deduplicate(rows, CONFIG), search(rows)
-    assert kept_ids(rows, found) == result.kept_ids
-    assert found.near.n_pairs == result.n_near_pairs
-    assert not found.extended
-
-
-def test_same_rows_stay_of_real_functions() -> None:
-    rows = rows_of(real_functions(1_500, seed=51))
-    result = deduplicate(rows, CONFIG)
-    assert kept_ids(rows, search(rows)) == result.kept_ids
-    assert len(result.kept_ids) < 1_400
+def compared(found: tuple[Search, Findings]) -> tuple[object, ...]:
+    """Return what must be equal whichever way a search took."""
+    search, findings = found
+    tables = (findings.excluded, findings.pairs, findings.clusters)
+    return search.digest.to_pylist(), plain(search.near), findings.kept.tolist(), tables, findings.reports
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(families(), st.integers(0, 20), st.randoms(use_true_random=False))
 def test_extended_search_is_the_search_over_all_rows(rows: list[DedupRow], cut: int, random: Random) -> None:
     shuffled = random.sample(rows, len(rows))
-    earlier = search(shuffled[:cut])
-    assert plain(rows, search(rows, earlier)) == plain(rows, search(rows))
+    earlier, _ = search_rows(shuffled[:cut], CONFIG)
+    assert compared(search_rows(rows, CONFIG, earlier)) == compared(search_rows(rows, CONFIG))
 
 
-def test_later_rows_extend_a_search() -> None:
-    rows = rows_of(real_functions(400, seed=52))
-    late = [DedupRow(f"z{row.row_id}", START + timedelta(days=9_000), row.text + "    pass\n") for row in rows[:50]]
-    found = search([*rows, *late], search(rows))
-    assert found.extended
-    assert plain([*rows, *late], found) == plain([*rows, *late], search([*rows, *late]))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(families(), st.integers(0, 20), st.integers(0, 20))
+def test_search_goes_on_from_rows_of_which_some_are_gone(rows: list[DedupRow], start: int, stop: int) -> None:
+    earlier, _ = search_rows(rows[:stop], CONFIG)
+    assert compared(search_rows(rows[start:], CONFIG, earlier)) == compared(search_rows(rows[start:], CONFIG))
 
 
-def test_row_that_takes_the_first_place_of_an_old_text_makes_the_search_start_anew() -> None:
+def test_three_steps_are_one_search_of_real_functions() -> None:
+    rows = rows_of(real_functions(1_200, seed=52))
+    earlier = None
+    for count in (300, 700, 1_200):
+        found = search_rows(rows[:count], CONFIG, earlier)
+        earlier = found[0]
+    assert compared(found) == compared(search_rows(rows, CONFIG))
+    assert len(found[1].kept) < 1_100
+
+
+def test_row_that_takes_the_first_place_of_an_old_text_moves_the_text() -> None:
     rows = [DedupRow("b", START + timedelta(1), "x = 1\n"), DedupRow("c", START + timedelta(2), "y = 2\n")]
     new = DedupRow("a", START, "y = 2\n")
-    found = search([*rows, new], search(rows))
-    assert not found.extended
-    assert plain([*rows, new], found) == plain([*rows, new], search([*rows, new]))
+    found = search_rows([*rows, new], CONFIG, search_rows(rows, CONFIG)[0])
+    assert compared(found) == compared(search_rows([*rows, new], CONFIG))
+    assert found[1].kept.tolist() == [2, 0]
 
 
 def test_no_rows() -> None:
-    found = search([])
-    assert (found.order.tolist(), found.first.tolist(), found.near.n_pairs) == ([], [], 0)
-    assert search([], found).extended
+    earlier, findings = search_rows([], CONFIG)
+    assert (findings.kept.tolist(), earlier.near.n_pairs) == ([], 0)
+    assert compared(search_rows([], CONFIG, earlier)) == compared((earlier, findings))
+
+
+def shares(texts: Sequence[str], n_parts: int) -> tuple[NearDuplicates, NearDuplicates]:
+    tokens = tokens_of(texts)
+    digest = tokens.digest.combine_chunks()
+    parts = [search_share(tokens.sets, CONFIG, part, n_parts) for part in range(n_parts)]
+    whole = search_texts(tokens.sets, digest, CONFIG, threads=1)
+    return join_shares(tokens.sets, digest, CONFIG, parts).near, whole.near
+
+
+def test_shares_of_real_functions_give_the_whole() -> None:
+    texts = [row.text for row in in_keeper_order(rows_of(sorted(set(real_functions(1_500, seed=53)))))]
+    for n_parts in (1, 2, 7):
+        one, whole = shares(texts, n_parts)
+        assert plain(one) == plain(whole)
+    assert whole.n_pairs > 100

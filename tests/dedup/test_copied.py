@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from dedup.copied import NewMethod, exclude_copies, find_copies
 from schemas.comparisons import OldCopy, OldMethod
 from schemas.config import DedupConfig
 from schemas.records import Exclusion, Novelty
+from tests.dedup.by_rows import NewMethod, exclude_copies, find_copies
 from tests.dedup.test_run import text_of
 
 CONFIG = DedupConfig()

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dedup.rows import DedupRow
-from dedup.run import deduplicate
 from dedup.tokens import load_tokenizer
 from schemas.config import DedupConfig
+from tests.dedup.by_rows import DedupRow, deduplicate
 from tests.dedup.corpus import START
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "deduplication.md"

@@ -5,16 +5,14 @@ from fractions import Fraction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.matches import Match, best_matches, encode
-from dedup.tokens import load_tokenizer
+from tests.dedup.by_rows import Match, match_texts
 from tests.dedup.test_run import text_of
 
-TOKENIZER = load_tokenizer()
 LIMIT = Fraction(7, 10)
 
 
 def matches(rows: list[str], others: list[str], min_distinct: int = 5) -> list[Match]:
-    return best_matches(encode(rows, TOKENIZER), encode(others, TOKENIZER), LIMIT, min_distinct)
+    return match_texts(rows, others, LIMIT, min_distinct)
 
 
 def test_the_most_similar_text_is_named_and_the_others_are_counted() -> None:
@@ -40,10 +38,6 @@ def test_short_texts_match_equal_ones_only() -> None:
 def test_the_threshold_is_inclusive() -> None:
     assert matches([text_of(range(85))], [text_of(range(15, 100))]) == [Match(0, 0, 0.7, exact=False, n_matches=1)]
     assert matches([text_of(range(84))], [text_of(range(15, 100))]) == []
-
-
-def test_texts_without_a_utf8_form_match_nothing() -> None:
-    assert matches(["'\ud800'"], ["'\ud800'"]) == []
 
 
 def test_nothing_matches_nothing() -> None:

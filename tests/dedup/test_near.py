@@ -1,6 +1,7 @@
 """Clusters, partners and listed pairs of token sets against the definition; equal sets among them."""
 
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import dedup.join
 from dedup.clusters import NearDuplicates
-from dedup.near import extend_near_duplicates, find_near_duplicates
+from dedup.near import Former, extend_near_duplicates, find_near_duplicates, finish_near_duplicates, search_part
 from tests.dedup.corpus import brute_force, components, sets_from
 from tests.dedup.test_join import Group, similar_sets
 
@@ -58,9 +59,43 @@ def test_adding_sets_gives_what_doing_all_again_gives(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup.join, "_MAX_MATCHES", 10**9 if small else -1)
         earlier = find_near_duplicates(sets.take(np.flatnonzero(~is_new)), SEVEN_TENTHS, floor, limit)
-        found = extend_near_duplicates(sets, is_new, earlier, SEVEN_TENTHS, floor, limit)
+        found = extend_near_duplicates(sets, Former(earlier, np.flatnonzero(~is_new)), SEVEN_TENTHS, floor, limit)
         whole = find_near_duplicates(sets, SEVEN_TENTHS, floor, limit)
+    assert found is not None
     assert plain(found) == plain(whole)
+
+
+@settings(max_examples=200, deadline=None)
+@given(with_repetitions(), st.data(), st.integers(1, 12))
+def test_sets_that_are_gone_or_moved_leave_what_doing_all_again_gives(
+    members: list[Group], data: st.DataObject, limit: int
+) -> None:
+    count = len(members)
+    held = data.draw(st.lists(st.integers(0, count - 1), unique=True) if count else st.just([]))
+    kept = sorted(data.draw(st.permutations(range(count))) if data.draw(st.booleans()) else range(count))
+    gone = set(data.draw(st.lists(st.sampled_from(held), unique=True)) if held else [])
+    # Sets that are still there, in an order of their own; `held` is what was searched, in another order.
+    now = [number for number in data.draw(st.permutations(kept)) if number not in gone]
+    place = np.array([now.index(number) if number in now else -1 for number in held], np.int64)
+    earlier = find_near_duplicates(sets_from([members[number] for number in held]), SEVEN_TENTHS, 1, limit)
+    sets = sets_from([members[number] for number in now])
+    found = extend_near_duplicates(sets, Former(earlier, place), SEVEN_TENTHS, 1, limit)
+    if found is None:
+        assert np.bincount(earlier.keeper).max() > limit
+    else:
+        assert plain(found) == plain(find_near_duplicates(sets, SEVEN_TENTHS, 1, limit))
+
+
+@settings(max_examples=100, deadline=None)
+@given(with_repetitions(), st.integers(1, 5), st.integers(0, 6), st.integers(1, 12), st.randoms())
+def test_shares_of_any_number_and_order_give_the_whole(
+    members: list[Group], n_parts: int, floor: int, limit: int, random: Random
+) -> None:
+    sets = sets_from(members)
+    order = random.sample(range(n_parts), n_parts)
+    shares = [search_part(sets, SEVEN_TENTHS, floor, part, n_parts, limit) for part in order]
+    found = finish_near_duplicates(sets, floor, shares, limit)
+    assert plain(found) == plain(find_near_duplicates(sets, SEVEN_TENTHS, floor, limit))
 
 
 def plain(found: NearDuplicates) -> tuple[list[list[int]], list[float], int]:
@@ -73,7 +108,8 @@ def test_added_set_before_an_old_keeper_takes_its_place() -> None:
     sets = sets_from([range(10), range(9), range(20, 30)])
     earlier = find_near_duplicates(sets.take(np.array([1, 2])), SEVEN_TENTHS, 1)
     assert earlier.keeper.tolist() == [0, 1]
-    found = extend_near_duplicates(sets, np.array([True, False, False]), earlier, SEVEN_TENTHS, 1)
+    found = extend_near_duplicates(sets, Former(earlier, np.array([1, 2])), SEVEN_TENTHS, 1)
+    assert found is not None
     assert found.keeper.tolist() == [0, 0, 2]
 
 

@@ -6,14 +6,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.keep import Origin, describe_clusters
-from dedup.policies import Reference, exclude_matches, match_references, release_changes
-from dedup.rows import DedupRow
-from dedup.run import deduplicate
 from schemas.comparisons import Change, DescribedCluster, ReferenceMatch, ReferenceSet, ReferenceText, ReleaseChange
 from schemas.config import DedupConfig
-from schemas.records import DuplicateCluster, Exclusion
+from schemas.records import Exclusion
 from schemas.references import Keep, Role
+from tests.dedup.by_rows import (
+    DedupRow,
+    Origin,
+    Reference,
+    deduplicate,
+    exclude_matches,
+    match_references,
+    release_changes,
+)
 from tests.dedup.corpus import START
 from tests.dedup.test_run import families, is_duplicate, planted, text_of
 
@@ -132,13 +137,14 @@ def test_without_keepers_exactly_the_rows_without_a_duplicate_stay(rows: list[De
         assert report.rows_in == report.rows_out + sum(report.excluded_by_reason.values())
 
 
-@pytest.mark.parametrize(("config", "keeper"), [(OLDEST, "a"), (REFERENCE, "a"), (NONE, None)])
+@pytest.mark.parametrize(("config", "keeper"), [(OLDEST, "r0"), (REFERENCE, "r0"), (NONE, None)])
 def test_clusters_are_described(config: DedupConfig, keeper: str | None) -> None:
-    origins = {"a": Origin("o/n", "1"), "b": Origin("o/m", "1"), "c": Origin("o/n", "2"), "d": Origin("o/n", "2")}
-    clusters = [DuplicateCluster("a", ("a", "b", "d")), DuplicateCluster("c", ("c", "d"))]
-    assert describe_clusters(clusters, origins, config) == [
-        DescribedCluster("a", keeper, ("a", "b", "d"), 3, 2, True, 3, 0.7),
-        DescribedCluster("c", "c" if keeper else None, ("c", "d"), 2, 1, False, 1, 0.7),
+    rows = planted(range(10), range(9), range(20, 30), range(8), range(20, 29), range(50, 60))
+    places = [("o/n", "1"), ("o/m", "1"), ("o/n", "2"), ("o/n", "2"), ("o/n", "2")]
+    origins = {f"r{number}": Origin(*place) for number, place in enumerate(places)}
+    assert deduplicate(rows, config, origins).described == [
+        DescribedCluster("r0", keeper, ("r0", "r1", "r3"), 3, 2, True, 3, 0.7),
+        DescribedCluster("r2", "r2" if keeper else None, ("r2", "r4"), 2, 1, False, 1, 0.7),
     ]
 
 

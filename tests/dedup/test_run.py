@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 import dedup.clusters
 import dedup.near
 import dedup.words
-from dedup.rows import DedupRow
-from dedup.run import DedupResult, deduplicate
 from dedup.tokens import load_tokenizer
 from schemas.config import DedupConfig
 from schemas.errors import ConfigError, PipelineError
 from schemas.records import DuplicateCluster, DuplicatePair, Exclusion
+from tests.dedup.by_rows import DedupResult, DedupRow, deduplicate
 from tests.dedup.corpus import START, rows_of
 
 CONFIG = DedupConfig()
@@ -170,14 +169,6 @@ def test_nothing_gives_nothing() -> None:
     result = deduplicate([], CONFIG)
     assert (result.kept_ids, result.excluded, result.pairs, result.clusters) == ([], [], [], [])
     assert [(report.rows_in, report.rows_out) for report in result.reports] == [(0, 0), (0, 0)]
-
-
-def test_lone_surrogate_is_excluded_with_its_reason() -> None:
-    rows = [*planted(range(10)), DedupRow("s", START, "'\ud800'")]
-    result = deduplicate(rows, CONFIG)
-    assert result.kept_ids == ["r0"]
-    assert result.excluded == [Exclusion("s", "dedup_exact", "lone_surrogate", "the text has no UTF-8 form")]
-    assert result.reports[0].excluded_by_reason == {"lone_surrogate": 1}
 
 
 def test_all_rows_equal_is_one_cluster_without_quadratic_pairs() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 import dedup.token_table
 from dedup.jaccard import TokenSets
-from dedup.token_table import TokenTable, read_tokens, tokenise, write_tokens
+from dedup.token_table import TokenTable, join_tables, tokenise, tokens_from_arrow, tokens_to_arrow
 from dedup.tokens import BpeTokenizer, load_tokenizer
 from dedup.words import WordCache
 from schemas.errors import ConfigError, PipelineError
 from tests.dedup.corpus import real_functions, sets_of
-from warehouse.tables import write_table
+from warehouse.tables import read_table, write_table
 
 TEXTS = [*real_functions(60, seed=41), "", "é = 'ü'\n"]
 
@@ -50,8 +50,19 @@ def test_table_is_read_back_as_it_was_written(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(dedup.token_table, "_BATCH_ROWS", batch_rows)
     for texts in (TEXTS, []):
         table = tokenise(batches(texts), load_tokenizer())
-        write_tokens(tmp_path / "tokens.parquet", table)
-        assert plain(read_tokens(tmp_path / "tokens.parquet", 8_192)) == plain(table)
+        write_table(tmp_path / "tokens.parquet", tokens_to_arrow(table))
+        assert plain(tokens_from_arrow(read_table(tmp_path / "tokens.parquet"), load_tokenizer())) == plain(table)
+
+
+def test_tables_are_joined_and_rows_are_taken() -> None:
+    parts = [tokenise(batches(texts), load_tokenizer()) for texts in (TEXTS[:5], [], TEXTS[5:9])]
+    names, digests, sets, tokenizer = plain(join_tables(parts, load_tokenizer()))
+    whole = plain(tokenise(batches(TEXTS[:9]), load_tokenizer()))
+    assert names == ["r0", "r1", "r2", "r3", "r4", "r0", "r1", "r2", "r3"]
+    assert (digests, sets, tokenizer) == whole[1:]
+    taken = plain(join_tables(parts, load_tokenizer()).take(np.array([7, 0])))
+    assert taken == (["r2", "r0"], [digests[7], digests[0]], [sets[7], sets[0]], tokenizer)
+    assert plain(join_tables([], load_tokenizer()))[:3] == ([], [], [])
 
 
 def test_known_texts_are_not_tokenised_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,6 +85,10 @@ def test_tokens_of_another_tokenizer_are_refused() -> None:
     known = replace(tokenise(batches(TEXTS), tokenizer), tokenizer="0" * 64)
     with pytest.raises(ConfigError, match="another tokenizer; tokenise all rows again"):
         tokenise(batches(TEXTS), tokenizer, known)
+    with pytest.raises(ConfigError, match="another tokenizer; tokenise all rows again"):
+        join_tables([known], tokenizer)
+    with pytest.raises(PipelineError, match="another tokenizer"):
+        tokens_from_arrow(tokens_to_arrow(known), tokenizer)
 
 
 def test_vocabulary_that_needs_more_than_two_bytes_is_refused() -> None:
@@ -82,9 +97,6 @@ def test_vocabulary_that_needs_more_than_two_bytes_is_refused() -> None:
         tokenise([], BpeTokenizer(tokenizer.sha256, 2**16 + 1, tokenizer.model))
 
 
-def test_other_tables_and_missing_files_are_refused(tmp_path: Path) -> None:
-    write_table(tmp_path / "other.parquet", pa.table({"row_id": ["r0"]}))
-    with pytest.raises(PipelineError, match=r"other\.parquet is no table of tokens; remove it"):
-        read_tokens(tmp_path / "other.parquet", 8_192)
-    with pytest.raises(PipelineError, match=r"tokens\.parquet is missing"):
-        read_tokens(tmp_path / "tokens.parquet", 8_192)
+def test_other_tables_are_refused() -> None:
+    with pytest.raises(PipelineError, match="has other columns"):
+        tokens_from_arrow(pa.table({"row_id": ["r0"]}), load_tokenizer())

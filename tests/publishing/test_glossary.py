@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from dedup.copied import STAGE as OLD_STAGE
-from dedup.exact import STAGE as EXACT_STAGE
+from dedup.evidence import EXACT_STAGE, NEAR_STAGE
 from dedup.policies import STAGE as MATCH_STAGE
 from dedup.references import STAGE as REFERENCES_STAGE
-from dedup.run import NEAR_STAGE
 from features.compute import STAGE as FEATURES_STAGE
 from miners.commits import STAGE as COMMITS_STAGE
 from miners.cutoff import STAGE as CUTOFF_STAGE

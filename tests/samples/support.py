@@ -6,9 +6,6 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from dedup.copied import NewMethod, exclude_copies, find_copies
-from dedup.rows import DedupRow
-from dedup.run import DedupResult, deduplicate
 from features.compute import compute_features
 from features.docstrings import code_without_docstring
 from features.old_methods import distinct_old_methods
@@ -20,6 +17,7 @@ from schemas.config import Config, load_config
 from schemas.records import DataPoint, Exclusion, Kept
 from testbeds.build import build_testbed
 from tests.builders import GIT_ENVIRONMENT, git
+from tests.dedup.by_rows import DedupResult, DedupRow, NewMethod, deduplicate, exclude_copies, find_copies
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.run import NEAR_STAGE
+from dedup.evidence import NEAR_STAGE
 from features.docstrings import code_without_docstring
 from schemas.config import TESTBEDS
 from schemas.records import DataPoint, Exclusion, Method, Novelty

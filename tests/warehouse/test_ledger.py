@@ -186,6 +186,17 @@ def test_a_killed_record_leaves_the_former_unit_done(ledger: Ledger, monkeypatch
     assert ledger.find("mine", "o/n", KEY, NOW) == unit
 
 
+def test_discarded_notes_are_gone_and_nothing_else(ledger: Ledger) -> None:
+    unit = finish(ledger, "o/n")
+    files = {"notes": (ledger.write("notes", "o/n", OTHER_KEY, to_table([], Exclusion)),)}
+    notes = Unit("plan", "o/n", OTHER_KEY, files)
+    assert ledger.read(notes, "notes", ["row_id"]).column_names == ["row_id"]
+    ledger.discard(notes)
+    assert ledger.verify(notes) == [f"{ledger.root / files['notes'][0].path} is missing"]
+    assert ledger.verify(unit) == []
+    assert ledger.sweep() == []
+
+
 def test_sweep_removes_temporary_and_orphan_files_only(ledger: Ledger) -> None:
     unit = finish(ledger)
     for name in ("methods/o/n/.tmp-1-x.parquet", "methods/o/n/orphan.parquet", "_units/mine/o/.tmp-1-n.json"):

@@ -211,6 +211,25 @@ def test_null_in_a_required_column_is_an_error_and_leaves_nothing(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_values_that_are_named_by_numbers_are_written_as_they_are(tmp_path: Path) -> None:
+    plain = to_table([*EXCLUSIONS, *EXCLUSIONS[:1]], Exclusion)
+    numbered = plain.set_column(
+        0, pa.field("row_id", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        plain.column("row_id").dictionary_encode(),
+    )  # fmt: skip
+    write_table(tmp_path / "plain.parquet", plain)
+    write_table(tmp_path / "numbered.parquet", numbered)
+    assert (tmp_path / "numbered.parquet").read_bytes() == (tmp_path / "plain.parquet").read_bytes()
+
+
+def test_some_columns_are_read(tmp_path: Path) -> None:
+    write_rows(tmp_path / "n.parquet", EXCLUSIONS, Exclusion)
+    columns = read_table(tmp_path / "n.parquet", ["reason", "row_id"]).to_pydict()
+    assert columns == {
+        "reason": [item.reason for item in EXCLUSIONS], "row_id": [item.row_id for item in EXCLUSIONS],
+    }  # fmt: skip
+
+
 def test_text_that_is_no_unicode_is_an_error_that_names_the_type(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="a row does not fit the columns of Exclusion"):
         write_rows(tmp_path / "n.parquet", [Exclusion("\udce9", "mine", "bad")], Exclusion)

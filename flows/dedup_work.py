@@ -1,0 +1,298 @@
+"""The duplicate search in worker processes: token sets, comparison with old code and reference sets, the search.
+
+Everything is read, compared and written by columns; no data point is a Python object for longer than its text is cut.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dedup import copied, policies
+from dedup.columns import Search, Texts, distinct_texts, join_shares, places_among, search_share, search_texts
+from dedup.copied import Described
+from dedup.evidence import Findings, describe
+from dedup.state import near_from_arrow, near_to_arrow, search_from_arrow, search_to_arrow
+from dedup.token_table import TokenTable, join_tables, tokenise, tokens_from_arrow, tokens_to_arrow
+from dedup.tokens import load_tokenizer
+from features.docstrings import code_without_docstring
+from flows.work import Job, account, finish
+from schemas.arrow import from_table, schema_of
+from schemas.comparisons import OldCopy, ReferenceSet
+from schemas.config import Config
+from schemas.records import Exclusion, Novelty, StageReport, UniqueRow
+from schemas.references import Role
+from warehouse.ledger import Ledger, Unit
+
+_BATCH_ROWS = 20_000  # texts that are Python strings at once
+# Below this many token ids one process searches: starting the compiled join costs each further one 3 CPU seconds, as
+# much as joining 150,000 methods of 67 ids (docs/adr/0006).
+SHARED_IDS = 10_000_000
+
+TokenUnits = Mapping[str, Unit]
+"""Units of the stage `tokens` by the key of the unit that the texts come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class DedupInputs:
+    """What the deduplication is given."""
+
+    points: tuple[Unit, ...]
+    """Feature units of all repositories."""
+    compared: tuple[Unit, ...]
+    """Comparisons with old code; what they exclude does not take part."""
+    references: tuple[Unit, ...]
+    """Reference sets, in the order of the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class DedupPlan:
+    """What is to be searched, and how."""
+
+    notes: Unit
+    """Tables `reference_matches`, `rows` (places of the rows in all data points, in keeper order, and the numbers of
+    their texts) and `texts` (token sets of the distinct texts). Never recorded."""
+    n_compared: int
+    """Rows that were compared with the reference sets."""
+    n_texts: int
+    """Distinct texts."""
+    n_new: int
+    """Those of them that the former search did not have; all without one."""
+    n_ids: int
+    """Token ids of all distinct texts."""
+    former: Unit | None
+    """An earlier search that this one goes on from."""
+
+    def n_shares(self, workers: int) -> int:
+        """Return how many processes are to share the search; 0 when one does it all."""
+        return workers if workers > 1 and self.former is None and self.n_ids >= SHARED_IDS else 0
+
+
+def tokens(job: Job, source: Unit, former: Unit | None) -> Unit:
+    """Make the token sets of the texts of a unit of the stage `features`, `cutoff` or `references`: table tokens.
+
+    `former` holds the texts of an earlier unit; what it has is not tokenised again.
+    """
+    started = datetime.now(UTC)
+    ledger, tokenizer = Ledger(job.tables), load_tokenizer()
+    known = None if former is None else tokens_from_arrow(ledger.read(former, "tokens"), tokenizer)
+    if source.stage == "features":
+        table = _tokens_of_points(ledger.read(source, "data_points", ["row_id", "code"]), known)
+    else:
+        name, columns = _TEXTS[source.stage]
+        rows = ledger.read(source, name, [*columns, "text"])
+        ids = pc.binary_join_element_wise(*(rows.column(item).cast(pa.string()) for item in columns), ":")
+        table = tokenise(_batches(ids, rows.column("text")), tokenizer, known)
+    return finish(job, started, {"tokens": tokens_to_arrow(table)}, [])
+
+
+# Table of a stage that holds texts, and the columns that together are a text's id.
+_TEXTS = {"cutoff": ("old_methods", ("blob_id", "start_byte")), "references": ("reference_texts", ("reference_id",))}
+
+
+def _tokens_of_points(points: pa.Table, known: TokenTable | None) -> TokenTable:
+    """Return the token sets of data points; a row id stands for its code, so known rows are not even cut."""
+    tokenizer = load_tokenizer()
+    if known is None:
+        return tokenise(_cut_texts(points), tokenizer)
+    place = pc.fill_null(pc.index_in(points.column("row_id"), known.row_id.combine_chunks()), -1).to_numpy()
+    fresh = tokenise(_cut_texts(points.filter(pa.array(place < 0))), tokenizer, known)
+    place = np.where(place < 0, len(known.sets.sizes) + np.cumsum(place < 0) - 1, place).astype(np.int64)
+    return join_tables([known, fresh], tokenizer).take(place)
+
+
+def _cut_texts(points: pa.Table) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Yield batches of row ids and codes without their docstrings."""
+    for ids, codes in _batches(points.column("row_id"), points.column("code")):
+        yield ids, pa.array([code_without_docstring(code) for code in codes.to_pylist()], pa.string())
+
+
+def _batches(ids: pa.ChunkedArray, texts: pa.ChunkedArray) -> Iterator[tuple[pa.Array, pa.Array]]:
+    for batch in pa.table([ids, texts], ["id", "text"]).to_batches(max_chunksize=_BATCH_ROWS):
+        yield batch.column("id"), batch.column("text")
+
+
+def compare(
+    job: Job, points: Sequence[Unit], cutoffs: Sequence[Unit], token_units: TokenUnits, threads: int
+) -> Unit:  # fmt: skip
+    """Compare data points with the methods of trees at the cutoff: tables copied_old, exclusions."""
+    started = datetime.now(UTC)
+    ledger, config = Ledger(job.tables), job.config
+    new = Described(_points(ledger, points, copied.NEW_COLUMNS), _read_tokens(ledger, points, token_units))
+    old = (
+        Described(ledger.read(unit, "old_methods", copied.OLD_COLUMNS), _read_tokens(ledger, [unit], token_units))
+        for unit in cutoffs
+    )
+    copies = copied.find_copies(new, old, config.dedup, threads)
+    excluded = copied.exclude_copies(new.rows, copies, config.features.novelty)
+    rows_in = new.rows.num_rows
+    report = account(replace(job, stage=copied.STAGE), rows_in, rows_in - len(excluded), excluded)
+    return finish(job, started, {"copied_old": (OldCopy, copies), "exclusions": (Exclusion, excluded)}, [report])
+
+
+def plan_dedup(job: Job, inputs: DedupInputs, token_units: TokenUnits, former: Unit | None, threads: int) -> DedupPlan:
+    """Compare the data points with the reference sets and tell the distinct texts of those that are left.
+
+    `former` is an earlier search of the same configuration, by the same code.
+    """
+    ledger, config = Ledger(job.tables), job.config.dedup
+    tokens = _read_tokens(ledger, inputs.points, token_units)
+    place, tokens = _without(np.arange(len(tokens.sets.sizes)), tokens, _left_out(ledger, inputs))
+    n_compared = len(place)
+    sets = (_reference(ledger, unit, token_units) for unit in inputs.references)
+    matches = policies.match_references(tokens, sets, config, threads)
+    place, tokens = _without(place, tokens, policies.exclude_matches(matches).column("row_id"))
+    texts = distinct_texts(tokens, _dates(ledger, inputs.points)[place])
+    distinct = tokens.take(texts.order[texts.first])
+    notes = {
+        "reference_matches": matches,
+        "rows": pa.table({"place": place[texts.order], "text": texts.text}),
+        "texts": tokens_to_arrow(distinct),
+    }
+    unit = finish(replace(job, stage="dedup_plan"), datetime.now(UTC), notes, [])
+    n_texts, n_ids = len(distinct.sets.sizes), len(distinct.sets.ids)
+    n_new = n_texts if former is None else n_texts - _n_known(ledger, former, distinct.digest.combine_chunks())
+    # Going on costs less than starting anew when most texts were compared with one another already.
+    former = former if 2 * n_new <= n_texts else None
+    return DedupPlan(unit, n_compared, n_texts, n_texts if former is None else n_new, n_ids, former)
+
+
+def _n_known(ledger: Ledger, former: Unit, digest: pa.Array) -> int:
+    """Return how many texts an earlier search compared."""
+    known = ledger.read(former, "compared_texts", ["text_sha256"]).column("text_sha256").combine_chunks()
+    return int((places_among(known, digest) >= 0).sum())
+
+
+def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
+    """Do one of several shares of a search: tables `near` and `near_pairs`. Never recorded."""
+    ledger = Ledger(job.tables)
+    texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
+    near, pairs = near_to_arrow(search_share(texts.sets, job.config.dedup, part, n_parts))
+    share = replace(job, stage="dedup_share", partition=f"{part}-of-{n_parts}")
+    return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [])
+
+
+def dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit], threads: int) -> Unit:
+    """Remove what reference sets hold and duplicates over all repositories.
+
+    Tables unique_rows, reference_matches, release_changes, duplicates, duplicate_clusters, exclusions; compared_texts
+    and similar_texts, from which a later search goes on.
+    """
+    started = datetime.now(UTC)
+    ledger, config = Ledger(job.tables), job.config.dedup
+    notes = ledger.read(plan.notes, "rows")
+    points = _points(ledger, inputs.points, ("row_id", "repo", "commit_id", "novelty")).take(notes.column("place"))
+    order = Texts(np.arange(points.num_rows), notes.column("text").to_numpy())
+    texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
+    search = _search(ledger, texts, plan, shares, job.config, threads)
+    found = describe(points, order, texts.sets, search.near, config)
+    matches = ledger.read(plan.notes, "reference_matches")
+    matched = policies.exclude_matches(matches)
+    excluded = pa.concat_tables([matched, found.excluded])
+    kept = points.take(pa.array(found.kept))
+    state, pairs = search_to_arrow(search)
+    tables = {
+        "unique_rows": _unique_rows(ledger, inputs, kept),
+        "reference_matches": matches,
+        "release_changes": _changes(ledger, inputs, kept, excluded, job.config),
+        "duplicates": found.pairs,
+        "duplicate_clusters": found.clusters,
+        "exclusions": excluded,
+        "compared_texts": state,
+        "similar_texts": pairs,
+    }
+    return finish(job, started, tables, _reports(inputs, plan, matched, found))
+
+
+def _search(
+    ledger: Ledger, texts: TokenTable, plan: DedupPlan, shares: Sequence[Unit], config: Config, threads: int
+) -> Search:
+    """Return the near duplicates among the texts: from shares, going on from an earlier search, or by searching."""
+    digest = texts.digest.combine_chunks()
+    if shares:
+        parts = (near_from_arrow(ledger.read(unit, "near"), ledger.read(unit, "near_pairs")) for unit in shares)
+        return join_shares(texts.sets, digest, config.dedup, parts)
+    earlier = None
+    if plan.former is not None:
+        earlier = search_from_arrow(*(ledger.read(plan.former, name) for name in ("compared_texts", "similar_texts")))
+    return search_texts(texts.sets, digest, config.dedup, earlier, threads)
+
+
+def _reports(inputs: DedupInputs, plan: DedupPlan, matched: pa.Table, found: Findings) -> list[StageReport]:
+    if not inputs.references:
+        return list(found.reports)
+    counts = sorted(
+        (item["values"], item["counts"]) for item in matched.column("reason").value_counts().to_pylist()
+    )  # fmt: skip
+    n_left = plan.n_compared - matched.num_rows
+    return [StageReport(policies.STAGE, "all", plan.n_compared, n_left, dict(counts)), *found.reports]
+
+
+def _unique_rows(ledger: Ledger, inputs: DedupInputs, kept: pa.Table) -> pa.Table:
+    """Return the rows that stay with their class, now that copies of old code are known."""
+    copies = [ledger.read(unit, "copied_old", ["row_id"]).column("row_id") for unit in inputs.compared]
+    is_copy = pc.is_in(kept.column("row_id"), _joined(copies))
+    novelty = pc.if_else(is_copy, Novelty.COPIED_OLD.value, kept.column("novelty"))
+    return pa.table([kept.column("row_id"), novelty], schema_of(UniqueRow))
+
+
+def _changes(ledger: Ledger, inputs: DedupInputs, kept: pa.Table, excluded: pa.Table, config: Config) -> pa.Table:
+    """Return what changed against the earlier releases among the reference sets, set by set."""
+    before = [ledger.read(unit, "exclusions") for unit in inputs.compared]
+    outcome = policies.Outcome(
+        kept.column("row_id").combine_chunks(), pa.concat_tables([*before, excluded]), config.dedup.keep
+    )
+    found = [policies.no_changes()]
+    for unit in inputs.references:
+        [described] = from_table(ledger.read(unit, "reference_sets"), ReferenceSet)
+        if described.role is Role.RELEASE:
+            ids = ledger.read(unit, "reference_texts", ["reference_id"]).column("reference_id")
+            earlier = policies.EarlierRelease(described.reference, ids, ledger.read(unit, "earlier_exclusions"))
+            found.append(policies.release_changes(earlier, outcome))
+    return pa.concat_tables(found)
+
+
+def _points(ledger: Ledger, units: Sequence[Unit], columns: Sequence[str]) -> pa.Table:
+    return pa.concat_tables([ledger.read(unit, "data_points", columns) for unit in units])
+
+
+def _dates(ledger: Ledger, units: Sequence[Unit]) -> npt.NDArray[np.int64]:
+    dates: npt.NDArray[np.int64] = (
+        _points(ledger, units, ["committer_date"]).column("committer_date").cast(pa.int64()).to_numpy()
+    )
+    return dates
+
+
+def _read_tokens(ledger: Ledger, units: Sequence[Unit], token_units: TokenUnits) -> TokenTable:
+    tokenizer = load_tokenizer()
+    tables = (ledger.read(token_units[unit.key], "tokens") for unit in units)
+    return join_tables([tokens_from_arrow(table, tokenizer) for table in tables], tokenizer)
+
+
+def _reference(ledger: Ledger, unit: Unit, token_units: TokenUnits) -> policies.Reference:
+    [described] = from_table(ledger.read(unit, "reference_sets"), ReferenceSet)
+    texts = ledger.read(unit, "reference_texts", ["reference_id", "part"])
+    return policies.Reference(described, texts, _read_tokens(ledger, [unit], token_units))
+
+
+def _left_out(ledger: Ledger, inputs: DedupInputs) -> pa.ChunkedArray:
+    """Return the row ids that comparisons with old code excluded."""
+    return _joined([ledger.read(unit, "exclusions", ["row_id"]).column("row_id") for unit in inputs.compared])
+
+
+def _without(
+    place: npt.NDArray[np.int64], tokens: TokenTable, gone: pa.ChunkedArray
+) -> tuple[npt.NDArray[np.int64], TokenTable]:
+    """Return the rows, by their places and with their token sets, whose row ids are not among those that are gone."""
+    if not len(gone):
+        return place, tokens
+    left = np.flatnonzero(~pc.is_in(tokens.row_id, gone).to_numpy())
+    return place[left], tokens.take(left)
+
+
+def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
