@@ -1,117 +1,119 @@
-"""The duplicate search end to end at scale, and the cost of adding rows to a finished search.
+"""The duplicate search of the flows at scale, end to end, and the cost of adding rows to a finished lake.
 
-    python -m bench.dedup_scale [--rows 1000000] [--add 10000] [--real 300000] [--seed 0] [--repo PATH ...]
+    python -m bench.dedup_scale [--rows 1000000] [--add 10000] [--real 300000] [--workers 2] [--repo PATH ...]
 
-Input: `--real` different real functions (bench.corpus) and seeded edits of them, as a Parquet file of texts. One
-process tokenises, searches and writes tokens and result; another reads them, adds the last rows and searches again.
-CPU seconds are all of a process, start and imports included.
+Input: `--real` different real functions (bench.corpus) and seeded edits of them, as a lake whose data points have the
+columns that the search reads, in units of 50,000 rows, each standing for a repository. The steps of the flows tokenise
+them, search and write all tables; then a run over one more unit, whose rows are `--add` later ones, does the same.
+CPU seconds and memory are those of all processes, start and imports included; memory is the sum of their peaks.
 """
 
 import argparse
-import pickle
-import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.corpus import read_functions, with_near_duplicates
-from bench.measure import measure
-from dedup.columns import Duplicates, find_duplicates
-from dedup.token_table import TokenTable, read_tokens, tokenise, write_tokens
-from dedup.tokens import load_tokenizer
-from schemas.config import DedupConfig
+from bench.measure import measure, tree_usage
 
-_BATCH = 20_000
+_UNIT_ROWS = 50_000
+_START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def search_all(folder: str, n_rows: int) -> int:
-    """Tokenise the first rows of the folder's texts, search, write tokens and result; return the rows that stay."""
-    tokens = tokenise(_texts(Path(folder), n_rows), load_tokenizer())
-    _tell("tokenised")
-    write_tokens(Path(folder) / "tokens.parquet", tokens)
-    _tell("tokens written")
-    found = find_duplicates(tokens, np.arange(n_rows), DedupConfig())
-    _tell(f"searched: {found.near.n_pairs} pairs")
-    (Path(folder) / "found.pickle").write_bytes(pickle.dumps(found))  # a file of this benchmark only
-    return len(found.kept())
+def make_texts(path: Path, n_rows: int, n_real: int, repositories: Sequence[Path], seed: int = 0) -> None:
+    """Write `n_rows` texts, edits of at most `n_real` real functions."""
+    functions = read_functions(min(n_real, n_rows), seed, repositories)
+    texts = with_near_duplicates(functions, n_rows, seed)
+    pq.write_table(pa.table({"text": pa.array(texts, pa.large_string())}), path, row_group_size=_UNIT_ROWS)
+    print(f"{len(functions)} real functions, {len(texts)} texts", flush=True)
 
 
-def search_added(folder: str, n_rows: int) -> int:
-    """Read tokens and result, tokenise the rows behind them and extend the search; return the rows that stay."""
-    earlier: Duplicates = pickle.loads((Path(folder) / "found.pickle").read_bytes())
-    known = read_tokens(Path(folder) / "tokens.parquet", load_tokenizer().vocab_size)
-    _tell("read")
-    fresh = tokenise(_texts(Path(folder), n_rows, len(known.row_id)), load_tokenizer(), known)
-    tokens = _behind(known, fresh)
-    found = find_duplicates(tokens, np.arange(n_rows), DedupConfig(), earlier)
-    _tell(f"searched: {found.near.n_pairs} pairs, extended: {found.extended}")
-    return len(found.kept())
+def search(folder: str, start: int, stop: int, workers: int) -> int:
+    """Add the texts of a range to the lake and search duplicates of all; return the rows that stay."""
+    from flows.dedup_steps import Tokenised, remove_duplicates, token_units, tokenise
+    from flows.dedup_work import DedupInputs
+    from flows.run import open_run
+
+    root = Path(folder)
+    config = root / "config.toml"
+    config.write_text('[window]\nsince = 2024-01-01\n[[sources]]\ngit = ["none"]\n', encoding="utf-8")
+    _add_points(root, start, stop)
+    with open_run(config, root / "data", workers) as run:
+        points = [unit for unit in run.ledger.units() if unit.stage == "features"]
+        with ThreadPoolExecutor(workers) as threads:
+            made = list(threads.map(lambda unit: tokenise(run, unit), points))
+        _tell("tokenised")
+        inputs = DedupInputs(tuple(points), (), ())
+        unit = remove_duplicates(run, Tokenised(inputs, token_units(points, made)))
+        _tell("searched and written")
+        return unit.reports[-1].rows_out
 
 
-def _behind(one: TokenTable, other: TokenTable) -> TokenTable:
-    from dedup.jaccard import join_sets
+def _add_points(root: Path, start: int, stop: int) -> None:
+    """Write data points of the texts in a range, later ones with later dates, as units of the stage `features`."""
+    from warehouse.ledger import Ledger, Unit
 
-    return TokenTable(
-        pa.chunked_array([*one.row_id.chunks, *other.row_id.chunks]),
-        pa.chunked_array([*one.digest.chunks, *other.digest.chunks]),
-        join_sets([one.sets, other.sets], one.sets.vocab_size),
-        one.tokenizer,
-    )
-
-
-def _texts(folder: Path, stop: int, start: int = 0) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Yield batches of row ids and texts from the folder's file."""
-    file = pq.ParquetFile(folder / "texts.parquet")
-    place = 0
-    for group in range(file.num_row_groups):
-        count = file.metadata.row_group(group).num_rows
-        first, last = max(start - place, 0), min(stop - place, count)
-        if first < last:
-            ids = [f"{number:08}" for number in range(place + first, place + last)]
-            yield pa.array(ids), file.read_row_group(group).column("text").combine_chunks().slice(first, last - first)
-        place += count
+    ledger = Ledger(root / "data" / "tables")
+    for first in range(start, stop, _UNIT_ROWS):
+        last = min(first + _UNIT_ROWS, stop)
+        texts = pq.ParquetFile(root / "texts.parquet").read_row_group(first // _UNIT_ROWS).column("text")
+        offset = first % _UNIT_ROWS
+        repo = f"bench/r{first:08}"
+        columns = {
+            "row_id": [sha256(str(number).encode()).hexdigest()[:40] for number in range(first, last)],
+            "committer_date": pa.array(
+                [_START + timedelta(seconds=number) for number in range(first, last)], pa.timestamp("us", "UTC")
+            ),
+            "code": texts.slice(offset, last - first).cast(pa.string()),
+            "novelty": ["added"] * (last - first),
+            "repo": [repo] * (last - first),
+            "commit_id": [f"{number // 5:040x}" for number in range(first, last)],
+        }
+        files = {"data_points": (ledger.write("data_points", repo, "0" * 16, pa.table(columns)),)}
+        ledger.record(Unit("features", repo, f"bench {first}", files))
 
 
 def _tell(what: str) -> None:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(f"    {used.ru_utime + used.ru_stime:8.1f} CPU s, {used.ru_maxrss / 1024:6.0f} MiB: {what}", flush=True)
+    cpu, peak = tree_usage()
+    print(f"    {cpu:8.1f} CPU s, {peak:6.0f} MiB at most: {what}", flush=True)
+
+
+def measured(folder: str, start: int, stop: int, workers: int) -> int:
+    """Search and print what it cost, all processes together."""
+    began = time.perf_counter()
+    kept = search(folder, start, stop, workers)
+    print(f"    {kept:,} rows stay, {time.perf_counter() - began:.1f} s wall", flush=True)
+    return kept
 
 
 def main() -> int:
     """Measure and print; exit code 1 when a run failed."""
     parser = argparse.ArgumentParser(description="Duplicate search at scale.")
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="a multiple of 50,000, or fewer")
     parser.add_argument("--add", type=int, default=10_000)
     parser.add_argument("--real", type=int, default=300_000, help="different real functions")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repo", type=Path, action="append", default=[], help="a git repository; repeatable")
+    parser.add_argument("--folder", type=Path, help="keep everything here, and go on from what is there")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        functions = read_functions(min(options.real, options.rows), options.seed, options.repo)
-        texts = with_near_duplicates(functions, options.rows + options.add, options.seed)
-        pq.write_table(
-            pa.table({"text": pa.array(texts, pa.large_string())}), f"{folder}/texts.parquet", row_group_size=_BATCH
-        )
-        print(f"{len(functions)} real functions, {len(texts)} texts", flush=True)
-        del functions, texts
-        started = time.perf_counter()
-        whole = measure("search", search_all, folder, options.rows)
-        added = measure("extension", search_added, folder, options.rows + options.add)
-    if whole is None or added is None:
-        return 1
-    for item in (whole, added):
-        print(
-            f"{item.name:>10}: {item.result:>9,} rows stay, {item.cpu:8.1f} CPU s, {item.wall:8.1f} s wall, "
-            f"{item.peak_mib:6.0f} MiB"
-        )
-    print(f"adding {options.add} rows costs {added.cpu / whole.cpu:.1%} of doing {options.rows} again")
-    print(f"({time.perf_counter() - started:.0f} s in all)")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        n_all = options.rows + options.add
+        if not (folder / "texts.parquet").is_file():
+            make_texts(folder / "texts.parquet", n_all, options.real, options.repo)
+        for name, start, stop in (("all", 0, options.rows), ("added", options.rows, n_all)):
+            print(f"{name}: {stop - start:,} rows", flush=True)
+            if measure(name, measured, str(folder), start, stop, options.workers) is None:
+                return 1
     return 0
 
 

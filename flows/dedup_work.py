@@ -24,6 +24,7 @@ from flows.work import Job, account, finish
 from schemas.arrow import from_table, schema_of
 from schemas.comparisons import OldCopy, ReferenceSet
 from schemas.config import Config
+from schemas.errors import DataError
 from schemas.records import Exclusion, Novelty, StageReport, UniqueRow
 from schemas.references import Role
 from warehouse.ledger import Ledger, Unit
@@ -108,7 +109,15 @@ def _tokens_of_points(points: pa.Table, known: TokenTable | None) -> TokenTable:
 def _cut_texts(points: pa.Table) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield batches of row ids and codes without their docstrings."""
     for ids, codes in _batches(points.column("row_id"), points.column("code")):
-        yield ids, pa.array([code_without_docstring(code) for code in codes.to_pylist()], pa.string())
+        yield ids, pa.array([_cut(code) for code in codes.to_pylist()], pa.string())
+
+
+def _cut(code: str) -> str:
+    """Return code without its docstring; what is no definition on its own is compared as it stands, as old code is."""
+    try:
+        return code_without_docstring(code)
+    except DataError:
+        return code
 
 
 def _batches(ids: pa.ChunkedArray, texts: pa.ChunkedArray) -> Iterator[tuple[pa.Array, pa.Array]]:
