@@ -11,7 +11,6 @@ with brute force on the first --truth rows.
 """
 
 import argparse
-import resource
 import sys
 import tempfile
 import time
@@ -25,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.corpus import read_functions, with_near_duplicates
-from bench.measure import measure
+from bench.measure import measure, own_cpu
 from dedup.jaccard import TokenSets, reaches
 from dedup.tokens import load_tokenizer
 from dedup.words import WordCache
@@ -123,9 +122,9 @@ def run_contestant(name: str, folder: str, limit: int) -> int:
     CONTESTANTS[name](few)  # imports and first calls are no part of the figure
     if name == "exact join":
         _load_compiled_join(few)
-    before = _cpu()
+    before = own_cpu()
     pairs = CONTESTANTS[name](sets)
-    np.savez(f"{folder}/found.npz", pairs=pairs, seconds=_cpu() - before)
+    np.savez(f"{folder}/found.npz", pairs=pairs, seconds=own_cpu() - before)
     return len(pairs)
 
 
@@ -133,11 +132,6 @@ def _load_compiled_join(sets: TokenSets) -> None:
     from dedup.partitions import join_all, prepare_within
 
     list(join_all(prepare_within(sets, THRESHOLD, 1)))
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def contest(name: str, folder: Path, limit: int) -> Outcome | None:
@@ -168,9 +162,9 @@ def report(outcomes: Sequence[Outcome], n_rows: int, truth: set[tuple[int, int]]
 def _tokenise(texts: Sequence[str], folder: Path) -> None:
     """Store the token sets of the texts and print what that cost."""
     tokenizer = load_tokenizer()
-    before, started = _cpu(), time.perf_counter()
+    before, started = own_cpu(), time.perf_counter()
     sets = WordCache(tokenizer).encode_sets(texts)
-    seconds, wall = _cpu() - before, time.perf_counter() - started
+    seconds, wall = own_cpu() - before, time.perf_counter() - started
     np.savez(folder / "sets.npz", offsets=sets.offsets, ids=sets.ids, vocab_size=sets.vocab_size)
     print(
         f"{len(texts)} functions, {len(sets.ids) / max(len(texts), 1):.1f} distinct tokens each, "

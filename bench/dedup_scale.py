@@ -60,6 +60,7 @@ def search(folder: str, start: int, stop: int, workers: int) -> int:
 def _add_points(root: Path, start: int, stop: int) -> None:
     """Write data points of the texts in a range, later ones with later dates, as units of the stage `features`."""
     from warehouse.ledger import Ledger, Unit
+    from warehouse.tables import FileEntry
 
     ledger = Ledger(root / "data" / "tables")
     for first in range(start, stop, _UNIT_ROWS):
@@ -67,17 +68,20 @@ def _add_points(root: Path, start: int, stop: int) -> None:
         texts = pq.ParquetFile(root / "texts.parquet").read_row_group(first // _UNIT_ROWS).column("text")
         offset = first % _UNIT_ROWS
         repo = f"bench/r{first:08}"
+        count = last - first
         columns = {
-            "row_id": [sha256(str(number).encode()).hexdigest()[:40] for number in range(first, last)],
+            "row_id": pa.array([sha256(str(number).encode()).hexdigest()[:40] for number in range(first, last)]),
             "committer_date": pa.array(
                 [_START + timedelta(seconds=number) for number in range(first, last)], pa.timestamp("us", "UTC")
             ),
-            "code": texts.slice(offset, last - first).cast(pa.string()),
-            "novelty": ["added"] * (last - first),
-            "repo": [repo] * (last - first),
-            "commit_id": [f"{number // 5:040x}" for number in range(first, last)],
+            "code": texts.slice(offset, count).cast(pa.string()),
+            "novelty": pa.array(["added"] * count),
+            "repo": pa.array([repo] * count),
+            "commit_id": pa.array([f"{number // 5:040x}" for number in range(first, last)]),
         }
-        files = {"data_points": (ledger.write("data_points", repo, "0" * 16, pa.table(columns)),)}
+        files: dict[str, tuple[FileEntry, ...]] = {
+            "data_points": (ledger.write("data_points", repo, "0" * 16, pa.table(columns)),)
+        }
         ledger.record(Unit("features", repo, f"bench {first}", files))
 
 

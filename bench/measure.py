@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 
@@ -42,6 +43,12 @@ def measure(name: str, function: Callable[..., int], *args: Any) -> Measurement 
     return Measurement(name, result, cpu, wall, peak)
 
 
+def own_cpu() -> float:
+    """Return the CPU seconds of this process so far, all threads."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 def _run(sender: Connection, function: Callable[..., int], args: Sequence[Any]) -> None:
     started = time.perf_counter()
     result = function(*args)
@@ -57,7 +64,7 @@ def tree_usage() -> tuple[float, float]:
     For a pool whose workers are children of a fork server, which no parent's account has. Linux only.
     """
     parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for name in (path.name for path in Path("/proc").iterdir() if path.name.isdigit()):
         fields = _stat(name)
         if fields:
             parents[name] = fields[1]
@@ -72,15 +79,14 @@ def tree_usage() -> tuple[float, float]:
 def _stat(name: str) -> list[str]:
     """Return a process's state, parent and further fields of proc(5), nothing when it is gone."""
     try:
-        with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(") ")[2].split()
+        return Path(f"/proc/{name}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
     except OSError:
         return []
 
 
 def _peak(name: str) -> float:
     try:
-        with open(f"/proc/{name}/status", encoding="utf-8", errors="replace") as file:
-            return sum(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+        lines = Path(f"/proc/{name}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024

@@ -63,6 +63,7 @@ class Index:
     """Place of the rank in that set."""
 
 
+# numba compiles functions of named tuples, not of dataclasses: what goes into compiled code is repeated as such.
 class Side(NamedTuple):
     """One side of a join: sets as in `Ordered`."""
 

@@ -1,10 +1,14 @@
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from bench import dedup_truth
 from bench.corpus import read_functions, with_near_duplicates
 from bench.dedup import CONTESTANTS, Outcome, main, report
+from bench.measure import tree_usage
+from dedup.jaccard import TokenSets
 from tests.dedup.corpus import real_functions, sets_from, sets_of
 
 
@@ -70,3 +74,31 @@ def test_near_duplicates_are_seeded_and_hold_the_functions() -> None:
     assert len(texts) == 200
     assert set(functions) <= set(texts)
     assert len(CONTESTANTS["brute force"](sets_of(texts))) > 100
+
+
+def test_whole_search_is_compared_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = sorted(set(real_functions(700, seed=6)))
+    assert dedup_truth.check(functions, 3) == []
+    truth = dedup_truth.true_pairs
+
+    def one_pair_less(sets: TokenSets) -> dict[tuple[int, int], float]:
+        pairs = truth(sets)
+        pairs.popitem()
+        return pairs
+
+    monkeypatch.setattr(dedup_truth, "true_pairs", one_pair_less)
+    problems = dedup_truth.check(functions, 3)
+    assert any(line.endswith("is no pair") for line in problems)
+    assert any(" pairs instead of " in line for line in problems)
+
+
+def test_usage_counts_the_processes_below_this_one() -> None:
+    cpu, peak = tree_usage()
+    code = "import time; data = bytearray(64 << 20); print('ready', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        more_cpu, more = tree_usage()
+        child.kill()
+    assert more >= peak + 64
+    assert more_cpu >= cpu
