@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from dedup.references import ReferenceFiles, locate
 from dedup.tokens import load_tokenizer
 from flows import dedup_work, work
-from flows.dedup_work import DedupInputs, TokenUnits
+from flows.dedup_work import DedupInputs, DedupPlan, Sharing, TokenUnits
 from flows.run import Run, stage_version
 from flows.steps import do_once
 from miners.clone import Clone
@@ -143,29 +143,28 @@ def remove_duplicates(run: Run, given: Tokenised[DedupInputs]) -> Unit:
     def do(job: work.Job) -> Unit:
         job = replace(job, family=family)
         former = _former(run, "dedup", "all", family)
-        plan = run.pool.run(dedup_work.plan_dedup, job, given.inputs, given.tokens, former, run.workers)
-        if plan.former is not None:
-            run.progress.note(
-                f"  dedup  all: goes on from the former search, {plan.n_new:,} of {plan.n_texts:,} texts are new"
-            )
-        shares = _shares(run, job, plan)
-        unit = run.pool.run(dedup_work.dedup, job, given.inputs, plan, shares, run.workers)
-        for notes in (plan.notes, *shares):
-            run.ledger.discard(notes)
-        return unit
+        sharing = Sharing(run.workers, dedup_work.SHARED_IDS)
+        started = run.pool.run(dedup_work.start_dedup, job, given.inputs, given.tokens, former, sharing)
+        if started.n_new is not None:
+            news = f"{started.n_new:,} of {started.n_texts:,} texts are new"
+            run.progress.note(f"  dedup  all: goes on from the former search, {news}")
+        if isinstance(started.outcome, Unit):
+            return started.outcome
+        return _share(run, job, given.inputs, started.outcome)
 
     return do_once(run, "dedup", "all", dedup_key(run.config, given.inputs), do)
 
 
-def _shares(run: Run, job: work.Job, plan: dedup_work.DedupPlan) -> list[Unit]:
-    """Have every worker do a share of a large search; nothing for a small one."""
-    count = plan.n_shares(run.workers)
-    if not count:
-        return []
+def _share(run: Run, job: work.Job, inputs: DedupInputs, plan: DedupPlan) -> Unit:
+    """Have every worker do a share of a search, and put the shares together."""
+    count = run.workers
     with ThreadPoolExecutor(count) as threads:
-        return list(
-            threads.map(lambda part: run.pool.run(dedup_work.dedup_share, job, plan, part, count), range(count))
-        )
+        done = threads.map(lambda part: run.pool.run(dedup_work.dedup_share, job, plan, part, count), range(count))
+        shares = list(done)
+    unit = run.pool.run(dedup_work.finish_dedup, job, inputs, plan, shares)
+    for notes in (plan.notes, *shares):
+        run.ledger.discard(notes)
+    return unit
 
 
 def _former(run: Run, stage: str, partition: str, family: str) -> Unit | None:

@@ -51,26 +51,52 @@ class DedupInputs:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """How a search may be shared."""
+
+    workers: int
+    """Processes or threads to use."""
+    from_ids: int
+    """Token ids from which on processes share it."""
+
+
+@dataclass(frozen=True, slots=True)
 class DedupPlan:
-    """What is to be searched, and how."""
+    """A search that several processes are to share."""
 
     notes: Unit
     """Tables `reference_matches`, `rows` (places of the rows in all data points, in keeper order, and the numbers of
     their texts) and `texts` (token sets of the distinct texts). Never recorded."""
     n_compared: int
     """Rows that were compared with the reference sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A search that was done at once, or is to be shared."""
+
+    outcome: Unit | DedupPlan
+    """The finished unit, or what is to be shared."""
     n_texts: int
     """Distinct texts."""
-    n_new: int
-    """Those of them that the former search did not have; all without one."""
-    n_ids: int
-    """Token ids of all distinct texts."""
-    former: Unit | None
-    """An earlier search that this one goes on from."""
+    n_new: int | None
+    """Those of them that the former search had not; null when the search started anew."""
 
-    def n_shares(self, workers: int) -> int:
-        """Return how many processes are to share the search; 0 when one does it all."""
-        return workers if workers > 1 and self.former is None and self.n_ids >= SHARED_IDS else 0
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is searched, and what the reference sets said before."""
+
+    place: npt.NDArray[np.int64]
+    """Places of the rows in all data points, in keeper order."""
+    text: npt.NDArray[np.int64]
+    """Numbers of their texts."""
+    texts: TokenTable
+    """Token sets of the distinct texts."""
+    matches: pa.Table
+    """What resembles a reference set (ReferenceMatch)."""
+    n_compared: int
+    """Rows that were compared with the reference sets."""
 
 
 def tokens(job: Job, source: Unit, former: Unit | None) -> Unit:
@@ -143,37 +169,54 @@ def compare(
     return finish(job, started, {"copied_old": (OldCopy, copies), "exclusions": (Exclusion, excluded)}, [report])
 
 
-def plan_dedup(job: Job, inputs: DedupInputs, token_units: TokenUnits, former: Unit | None, threads: int) -> DedupPlan:
-    """Compare the data points with the reference sets and tell the distinct texts of those that are left.
+def start_dedup(
+    job: Job, inputs: DedupInputs, token_units: TokenUnits, former: Unit | None, sharing: Sharing
+) -> Started:  # fmt: skip
+    """Remove what reference sets hold and duplicates over all repositories, or leave notes for several processes.
 
-    `former` is an earlier search of the same configuration, by the same code.
+    `former` is an earlier search of the same configuration, by the same code. Tables unique_rows, reference_matches,
+    release_changes, duplicates, duplicate_clusters, exclusions; compared_texts and similar_texts, from which a later
+    search goes on.
     """
-    ledger, config = Ledger(job.tables), job.config.dedup
+    started = datetime.now(UTC)
+    given = _prepare(job, inputs, token_units, sharing.workers)
+    digest, n_texts = given.texts.digest.combine_chunks(), len(given.texts.sets.sizes)
+    earlier, n_new = (None, n_texts) if former is None else _read_search(job, former, digest)
+    # Going on costs less than starting anew when most texts were compared with one another already.
+    earlier = earlier if 2 * n_new <= n_texts else None
+    if earlier is None and sharing.workers > 1 and len(given.texts.sets.ids) >= sharing.from_ids:
+        return Started(_leave_notes(job, given), n_texts, None)
+    search = search_texts(given.texts.sets, digest, job.config.dedup, earlier, sharing.workers)
+    return Started(_write(job, started, inputs, given, search), n_texts, None if earlier is None else n_new)
+
+
+def _prepare(job: Job, inputs: DedupInputs, token_units: TokenUnits, threads: int) -> _Prepared:
+    """Compare the data points with the reference sets and tell the distinct texts of those that are left."""
+    ledger = Ledger(job.tables)
     tokens = _read_tokens(ledger, inputs.points, token_units)
     place, tokens = _without(np.arange(len(tokens.sets.sizes)), tokens, _left_out(ledger, inputs))
     n_compared = len(place)
     sets = (_reference(ledger, unit, token_units) for unit in inputs.references)
-    matches = policies.match_references(tokens, sets, config, threads)
+    matches = policies.match_references(tokens, sets, job.config.dedup, threads)
     place, tokens = _without(place, tokens, policies.exclude_matches(matches).column("row_id"))
     texts = distinct_texts(tokens, _dates(ledger, inputs.points)[place])
-    distinct = tokens.take(texts.order[texts.first])
+    return _Prepared(place[texts.order], texts.text, tokens.take(texts.order[texts.first]), matches, n_compared)
+
+
+def _read_search(job: Job, former: Unit, digest: pa.Array) -> tuple[Search, int]:
+    """Return an earlier search and how many of the texts it did not have."""
+    ledger = Ledger(job.tables)
+    earlier = search_from_arrow(*(ledger.read(former, name) for name in ("compared_texts", "similar_texts")))
+    return earlier, len(digest) - int((places_among(earlier.digest, digest) >= 0).sum())
+
+
+def _leave_notes(job: Job, given: _Prepared) -> DedupPlan:
     notes = {
-        "reference_matches": matches,
-        "rows": pa.table({"place": place[texts.order], "text": texts.text}),
-        "texts": tokens_to_arrow(distinct),
+        "reference_matches": given.matches,
+        "rows": pa.table({"place": given.place, "text": given.text}),
+        "texts": tokens_to_arrow(given.texts),
     }
-    unit = finish(replace(job, stage="dedup_plan"), datetime.now(UTC), notes, [])
-    n_texts, n_ids = len(distinct.sets.sizes), len(distinct.sets.ids)
-    n_new = n_texts if former is None else n_texts - _n_known(ledger, former, distinct.digest.combine_chunks())
-    # Going on costs less than starting anew when most texts were compared with one another already.
-    former = former if 2 * n_new <= n_texts else None
-    return DedupPlan(unit, n_compared, n_texts, n_texts if former is None else n_new, n_ids, former)
-
-
-def _n_known(ledger: Ledger, former: Unit, digest: pa.Array) -> int:
-    """Return how many texts an earlier search compared."""
-    known = ledger.read(former, "compared_texts", ["text_sha256"]).column("text_sha256").combine_chunks()
-    return int((places_among(known, digest) >= 0).sum())
+    return DedupPlan(finish(replace(job, stage="dedup_plan"), datetime.now(UTC), notes, []), given.n_compared)
 
 
 def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
@@ -185,28 +228,33 @@ def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
     return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [])
 
 
-def dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit], threads: int) -> Unit:
-    """Remove what reference sets hold and duplicates over all repositories.
-
-    Tables unique_rows, reference_matches, release_changes, duplicates, duplicate_clusters, exclusions; compared_texts
-    and similar_texts, from which a later search goes on.
-    """
+def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit]) -> Unit:
+    """Put the shares of a search together; the tables of `start_dedup`."""
     started = datetime.now(UTC)
-    ledger, config = Ledger(job.tables), job.config.dedup
-    notes = ledger.read(plan.notes, "rows")
-    points = _points(ledger, inputs.points, ("row_id", "repo", "commit_id", "novelty")).take(notes.column("place"))
-    order = Texts(np.arange(points.num_rows), notes.column("text").to_numpy())
+    ledger = Ledger(job.tables)
+    rows = ledger.read(plan.notes, "rows")
     texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
-    search = _search(ledger, texts, plan, shares, job.config, threads)
-    found = describe(points, order, texts.sets, search.near, config)
-    matches = ledger.read(plan.notes, "reference_matches")
-    matched = policies.exclude_matches(matches)
+    place, text = (rows.column(name).to_numpy() for name in ("place", "text"))
+    given = _Prepared(place, text, texts, ledger.read(plan.notes, "reference_matches"), plan.n_compared)
+    parts = (near_from_arrow(ledger.read(unit, "near"), ledger.read(unit, "near_pairs")) for unit in shares)
+    search = join_shares(texts.sets, texts.digest.combine_chunks(), job.config.dedup, parts)
+    return _write(job, started, inputs, given, search)
+
+
+def _write(job: Job, started: datetime, inputs: DedupInputs, given: _Prepared, search: Search) -> Unit:
+    """Write what a search found."""
+    ledger, config = Ledger(job.tables), job.config.dedup
+    columns = ("row_id", "repo", "commit_id", "novelty")
+    points = _points(ledger, inputs.points, columns).take(pa.array(given.place))
+    order = Texts(np.arange(points.num_rows), given.text)
+    found = describe(points, order, given.texts.sets, search.near, config)
+    matched = policies.exclude_matches(given.matches)
     excluded = pa.concat_tables([matched, found.excluded])
     kept = points.take(pa.array(found.kept))
     state, pairs = search_to_arrow(search)
     tables = {
         "unique_rows": _unique_rows(ledger, inputs, kept),
-        "reference_matches": matches,
+        "reference_matches": given.matches,
         "release_changes": _changes(ledger, inputs, kept, excluded, job.config),
         "duplicates": found.pairs,
         "duplicate_clusters": found.clusters,
@@ -214,31 +262,17 @@ def dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit]
         "compared_texts": state,
         "similar_texts": pairs,
     }
-    return finish(job, started, tables, _reports(inputs, plan, matched, found))
+    return finish(job, started, tables, _reports(inputs, given.n_compared, matched, found))
 
 
-def _search(
-    ledger: Ledger, texts: TokenTable, plan: DedupPlan, shares: Sequence[Unit], config: Config, threads: int
-) -> Search:
-    """Return the near duplicates among the texts: from shares, going on from an earlier search, or by searching."""
-    digest = texts.digest.combine_chunks()
-    if shares:
-        parts = (near_from_arrow(ledger.read(unit, "near"), ledger.read(unit, "near_pairs")) for unit in shares)
-        return join_shares(texts.sets, digest, config.dedup, parts)
-    earlier = None
-    if plan.former is not None:
-        earlier = search_from_arrow(*(ledger.read(plan.former, name) for name in ("compared_texts", "similar_texts")))
-    return search_texts(texts.sets, digest, config.dedup, earlier, threads)
-
-
-def _reports(inputs: DedupInputs, plan: DedupPlan, matched: pa.Table, found: Findings) -> list[StageReport]:
+def _reports(inputs: DedupInputs, n_compared: int, matched: pa.Table, found: Findings) -> list[StageReport]:
     if not inputs.references:
         return list(found.reports)
     counts = sorted(
         (item["values"], item["counts"]) for item in matched.column("reason").value_counts().to_pylist()
     )  # fmt: skip
-    n_left = plan.n_compared - matched.num_rows
-    return [StageReport(policies.STAGE, "all", plan.n_compared, n_left, dict(counts)), *found.reports]
+    n_left = n_compared - matched.num_rows
+    return [StageReport(policies.STAGE, "all", n_compared, n_left, dict(counts)), *found.reports]
 
 
 def _unique_rows(ledger: Ledger, inputs: DedupInputs, kept: pa.Table) -> pa.Table:

@@ -1,13 +1,15 @@
 """The duplicate search of the flows: grown step by step or at once, by one worker or shared by several."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from flows import dedup_work
+from flows.pool import WorkerPool
 from flows.recipe import build
 from flows.run import open_run
 from flows.steppers import PlainStepper
@@ -88,16 +90,17 @@ def test_two_workers_share_a_large_search_without_changing_a_byte(
     one, _ = deduplicated(config, tmp_path / "one", workers=1)
     monkeypatch.setattr(dedup_work, "SHARED_IDS", 1)
     shared: list[tuple[int, int]] = []
-    n_shares = dedup_work.DedupPlan.n_shares
+    run = WorkerPool.run
 
-    def watched(self: dedup_work.DedupPlan, workers: int) -> int:
-        shared.append((workers, n_shares(self, workers)))
-        return shared[-1][1]
+    def watched(self: WorkerPool, function: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - passed through
+        if function is dedup_work.dedup_share:
+            shared.append(args[2:])
+        return run(self, function, *args)
 
-    monkeypatch.setattr(dedup_work.DedupPlan, "n_shares", watched)
+    monkeypatch.setattr(WorkerPool, "run", watched)
     assert deduplicated(config, tmp_path / "two", workers=2)[0] == one
     assert deduplicated(config, tmp_path / "three", workers=3)[0] == one
-    assert shared == [(2, 2), (3, 3)]
+    assert sorted(shared) == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
 
 
 def test_token_sets_are_taken_over_from_the_run_before(tmp_path: Path) -> None:
