@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from sandbox.backends.capture import FLOOD, Tail
 from sandbox.backends.cgroups import Usage
-from sandbox.backends.held import PAGE
+from sandbox.backends.held import OPEN_FILES, PAGE
 from sandbox.holder.places import most_files
 from sandbox.protocol import SOURCE, Limits
 from schemas.errors import SandboxError
@@ -42,7 +42,7 @@ _LOOK_SECONDS = 0.25
 _END_SECONDS = 10.0
 # Copying a large tree into the container.
 _SCRIPT_SECONDS = 300.0
-_LIKE_OURS = 65_536
+_MANY = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def settings(limits: Limits, user: str, network: str, profile: str | None) -> di
 
     identity = ",".join(f"{key}={value}" for key, value in zip(("uid", "gid"), user.split(":"), strict=True))
     writable = f"rw,exec,nosuid,nodev,size={limits.disk_bytes},nr_inodes={most_files(limits.disk_bytes)}"
-    most = {"nofile": (resource.RLIMIT_NOFILE, _LIKE_OURS), "nproc": (resource.RLIMIT_NPROC, _LIKE_OURS)}
+    most = {"nofile": (resource.RLIMIT_NOFILE, OPEN_FILES), "nproc": (resource.RLIMIT_NPROC, _MANY)}
     ulimits = [
         Ulimit(name=name, soft=_at_most(number, limit), hard=_at_most(number, limit))
         for name, (number, limit) in most.items()

@@ -31,6 +31,11 @@ SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
 _KILLED = 137
 # A single file may be a little larger than the disk, so that it is the disk that is seen to be full.
 PAGE = 4_096
+# Open files of a process: the same on every machine, since test suites close or poll all there may be.
+OPEN_FILES = 4_096
+# Preparing the largest trees; and what ending a command may take beyond its time.
+_PATIENCE_SECONDS = 600.0
+_KILL_SECONDS = 60.0
 # What is not promised without control groups, and what holds instead.
 ALONE = {
     "memory": "limited for each process, not for all together, and running out of it is not told apart",
@@ -96,6 +101,7 @@ class HeldSession:
     def ask(self, request: dict[str, Any], data: bytes = b"") -> dict[str, Any]:
         """Send a request and return the answer."""
         with _holder_gone():
+            self.connection.settimeout(_PATIENCE_SECONDS)
             self._send(request, data)
             return self._answer()
 
@@ -146,6 +152,7 @@ class HeldSession:
         capture.close_writers()
         ended = capture.wait(self.connection.fileno(), limits.wall_seconds)
         if ended != "done":
+            self.connection.settimeout(_KILL_SECONDS)
             self._send({"op": "kill"})
         answer = self._answer()
         wall = time.monotonic() - started
@@ -208,7 +215,7 @@ def result(answer: Mapping[str, Any], capture: Capture, ended: str, wall: float,
 def rlimits(limits: Limits, version: str) -> dict[str, int]:
     """Return the limits of every process by itself; where there are control groups, they limit the whole tree."""
     alone = {"RLIMIT_DATA": limits.memory_bytes} if version == "none" else {}
-    return {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.disk_bytes + PAGE, **alone}
+    return {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.disk_bytes + PAGE, "RLIMIT_NOFILE": OPEN_FILES, **alone}
 
 
 def stages() -> Path:

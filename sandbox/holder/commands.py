@@ -20,6 +20,7 @@ def become(
 ) -> None:
     """Turn this forked process into the command; `passed` are descriptors whose names stand in the options."""
     os.setsid()
+    os.umask(0o022)
     for file in request["join"]:
         at = os.open(file, os.O_WRONLY)
         os.write(at, b"0")
