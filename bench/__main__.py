@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("bench.mining", "bench.dedup", "bench.features")
+BENCHMARKS = ("bench.mining", "bench.dedup", "bench.features", "bench.real_code")
 
 
 def main() -> int:

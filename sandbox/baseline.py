@@ -1,12 +1,13 @@
 """The original's tests, several times: which are stable, how long they take, which functions they enter."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.environment import BuiltEnvironment
 from sandbox.protocol import Limits, Session
-from sandbox.reports import ExecReport, TestRun, run_fault
+from sandbox.reports import ExecReport, TestRun, run_fault, steady
 from sandbox.runs import OUTPUT_BYTES, Budget, Job, run_job
 from schemas.errors import DataError
 from schemas.execution import KilledBy, RealCodeConfig, TestOutcome
@@ -25,16 +26,11 @@ TEST_SHARE = 0.2
 BUSY = 4.0
 # Elapsed time over processor time of a test that computes, on a busy machine.
 WAITING = 5.0
-# What tests report when something is missing that no sandbox gives them; looked for in type and text of the exception.
-_MISSING = (
-    ("needs_network", re.compile(r"gaierror|name resolution|Network is unreachable|ConnectError|NewConnectionError")),
-    (
-        "needs_service",
-        re.compile(r"ConnectionRefused|Connection refused|docker|Could not connect|server is not running"),
-    ),
-    ("needs_display", re.compile(r"DISPLAY|TclError|XOpenDisplay|Xlib")),
-    ("needs_env_secret", re.compile(r"(?i)api.?key|token|secret|credential|password|environment variable")),
-)
+# What type and text of an exception say when something is missing that no sandbox gives to tests.
+_NETWORK = re.compile(r"gaierror|name resolution|Network is unreachable|ConnectError|NewConnectionError")
+_SERVICE = re.compile(r"ConnectionRefused|Connection refused|docker|Could not connect|server is not running")
+_DISPLAY = re.compile(r"DISPLAY|TclError|XOpenDisplay|Xlib")
+_SECRET = re.compile(r"(?i)api.?key|token|secret|credential|password|environment variable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,31 +132,27 @@ def _reason_of(report: ExecReport, limits: Limits) -> DataError:
     fault = run_fault(report)
     killed = report.result.killed_by
     problem = report.main.problems[0] if report.main.problems else ""
-    reasons = {
-        KilledBy.OOM: "oom",
-        KilledBy.PIDS: "pids",
-        KilledBy.DISK: "disk_full",
-    }
     if problem.startswith("hosted"):
         return DataError("runner_self_hosted", f"pytest runs on modules of this repository: {problem[8:]}")
     if report.result.wall_seconds >= limits.wall_seconds:
         return DataError("suite_too_slow", f"one run takes more than {limits.wall_seconds:.0f} s")
-    if killed in reasons:
-        return DataError(reasons[killed], fault)
+    if killed is KilledBy.OOM:
+        return DataError("oom", fault)
+    if killed is KilledBy.PIDS:
+        return DataError("pids", fault)
+    if killed is KilledBy.DISK:
+        return DataError("disk_full", fault)
     if report.main.hung or report.at:
         return DataError("timeout", f"more than {MAX_EXCLUDED} tests hang or crash: {report.at or report.main.hung[0]}")
-    return DataError("collection_error", f"{fault}: {_tail(report)}")
-
-
-def _tail(report: ExecReport) -> str:
-    return " ".join(report.result.stderr.decode("utf-8", "replace").split())[-600:]
+    text = report.result.stderr.decode("utf-8", "replace")
+    return DataError("collection_error", f"{fault}: {steady(text)[-600:]}")
 
 
 def _check_first(report: ExecReport) -> None:
     """Give up when the first run already says that there is nothing to prove with."""
     run = report.main
     if not run.collected and run.broken:
-        raise DataError("collection_error", "; ".join(f"{where}: {text}" for where, text in run.broken)[:600])
+        raise DataError("collection_error", steady("; ".join(f"{where}: {text}" for where, text in run.broken))[:600])
     if not run.collected:
         raise DataError("no_tests", "pytest collects no test")
     tests = run.tests
@@ -168,15 +160,26 @@ def _check_first(report: ExecReport) -> None:
         raise _missing(list(tests.values()))
 
 
+def _missing_reason(text: str) -> str:
+    """Return what an exception says is missing; empty when it says nothing of that kind."""
+    if _NETWORK.search(text):
+        return "needs_network"
+    if _SERVICE.search(text):
+        return "needs_service"
+    if _DISPLAY.search(text):
+        return "needs_display"
+    return "needs_env_secret" if _SECRET.search(text) else ""
+
+
 def _missing(tests: Sequence[TestRun]) -> DataError:
     """Return what tests of which none passes miss, when most of them say the same."""
     failed = [test for test in tests if test.outcome in (TestOutcome.FAILED, TestOutcome.ERROR)]
-    texts = [f"{test.error}: {test.text}" for test in failed]
-    for reason, pattern in _MISSING:
-        if failed and sum(pattern.search(text) is not None for text in texts) * 2 > len(failed):
-            return DataError(reason, texts[0])
     if not failed:
         return DataError("all_tests_fail", "every test is skipped")
+    texts = [steady(f"{test.error}: {test.text}") for test in failed]
+    found, count = Counter(map(_missing_reason, texts)).most_common(1)[0]
+    if found and count * 2 > len(failed):
+        return DataError(found, texts[0])
     return DataError("all_tests_fail", f"{len(failed)} of {len(tests)} tests fail, the first with {texts[0]}")
 
 

@@ -8,7 +8,7 @@ from sandbox.environment import BuiltEnvironment
 from sandbox.inside.forks import CONTROL, VARIANTS
 from sandbox.mocks import Mock
 from sandbox.protocol import HANDED_IN, Session
-from sandbox.reports import RunReport
+from sandbox.reports import RunReport, steady
 from sandbox.runs import Job, run_job
 from sandbox.targets import Function
 from schemas.execution import MockResult, RealCodeConfig, TestOutcome, Verdict
@@ -178,11 +178,11 @@ def verdict(mock: Mock, tests: Sequence[str], run: RunReport) -> MockResult:
     result = MockResult(mock.kind, mock.body, Verdict.INFRASTRUCTURE, failing)
     if run.problems or not run.finished:
         why = run.problems[0] if run.problems else "the run did not come to its end"
-        return replace(result, failing_tests=(), detail=why[:_MAX_DETAIL])
+        return replace(result, failing_tests=(), detail=steady(why)[:_MAX_DETAIL])
     if failing:
         first = next(nodeid for nodeid in tests if outcomes[nodeid].own_failure)
         test = outcomes[first]
-        detail = f"{first}: {test.error}: {test.text}" if test.error else first
+        detail = f"{first}: {test.error}" if test.error else first
         return replace(result, verdict=Verdict.CAUGHT, detail=detail[:_MAX_DETAIL])
     hung = [nodeid for nodeid in tests if outcomes[nodeid].outcome is TestOutcome.TIMEOUT]
     if hung:
@@ -190,10 +190,10 @@ def verdict(mock: Mock, tests: Sequence[str], run: RunReport) -> MockResult:
     missing = [nodeid for nodeid in tests if outcomes[nodeid].outcome is TestOutcome.NOT_RUN]
     if missing:
         broken = f"; {run.broken[0][0]}: {run.broken[0][1]}" if run.broken else ""
-        return replace(result, detail=f"no report of {missing[0]}{broken}"[:_MAX_DETAIL])
+        return replace(result, detail=steady(f"no report of {missing[0]}{broken}")[:_MAX_DETAIL])
     trouble = [nodeid for nodeid in tests if _in_trouble(run, nodeid)]
     if trouble:
-        return replace(result, detail=f"{trouble[0]}: {outcomes[trouble[0]].text}"[:_MAX_DETAIL])
+        return replace(result, detail=steady(f"{trouble[0]}: {outcomes[trouble[0]].text}")[:_MAX_DETAIL])
     return replace(result, verdict=Verdict.SURVIVED)
 
 

@@ -17,11 +17,6 @@ from schemas.execution import MockKind, MockResult, RealCodeConfig, Verdict
 RUNNER_PACKAGES = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "coverage", "exceptiongroup", "tomli"}
 )
-_REASONS = {
-    Verdict.SURVIVED: "mock_survived",
-    Verdict.TIMEOUT: "mock_timeout",
-    Verdict.INFRASTRUCTURE: "mock_infrastructure",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +45,8 @@ class Dropped:
     """Why, a reason of an Exclusion."""
     detail: str
     """Evidence for a reader."""
+    tests: tuple[str, ...] = ()
+    """Covering tests, where its mocks were judged, sorted."""
     mocks: tuple[MockResult, ...] = ()
     """The mocks that were judged."""
 
@@ -159,9 +156,10 @@ class _Prover:
         mocks = case.mocks[::-1] if case.number in self.baseline.at_import else case.mocks
         return replace(case, mocks=mocks, control=True)
 
-    def _drop(self, number: int, reason: str, detail: str, mocks: tuple[MockResult, ...] = ()) -> None:
+    def _drop(self, number: int, error: DataError, mocks: tuple[MockResult, ...] = ()) -> None:
         target = self.functions[number].target
-        self.dropped[target.row_id] = Dropped(target, reason, detail, mocks)
+        tests = tuple(sorted(self.baseline.covering(number))) if mocks else ()
+        self.dropped[target.row_id] = Dropped(target, error.reason, error.detail, tests, mocks)
 
     def _case(self, number: int) -> Case | None:
         """Return what is to be judged about a function; None, with the reason noted, when nothing can be."""
@@ -172,29 +170,29 @@ class _Prover:
             return Case(number, function, mocks_of(function), tuple(tests))
         flaky = [nodeid for nodeid in self.baseline.flaky if nodeid in entered]
         if flaky:
-            self._drop(number, "only_flaky_tests", f"{len(flaky)} tests, the first is {flaky[0]}")
+            self._drop(number, DataError("only_flaky_tests", f"{len(flaky)} tests, the first is {flaky[0]}"))
         elif entered:
-            self._drop(number, "not_covered", f"none of the {len(entered)} tests that enter it passes")
+            self._drop(number, DataError("not_covered", f"none of the {len(entered)} tests that enter it passes"))
         elif number in self.baseline.at_import:
-            self._drop(number, "runs_at_import", "it runs at import or collection only, in no test")
+            self._drop(number, DataError("runs_at_import", "it runs at import or collection only, in no test"))
         else:
-            self._drop(number, "not_covered", "no test enters it")
+            self._drop(number, DataError("not_covered", "no test enters it"))
         return None
 
     def _caught(self, case: Case, judged: Judged) -> bool:
         """Tell whether every mock was caught by the same tests; note the reason when not."""
         if judged.unfit:
-            self._drop(case.number, "mock_infrastructure", judged.unfit)
+            self._drop(case.number, DataError("mock_infrastructure", judged.unfit))
             return False
         last = judged.results[-1]
         if last.verdict is not Verdict.CAUGHT:
-            reason = _REASONS[last.verdict]
-            if last.verdict is Verdict.INFRASTRUCTURE and case.number in self.baseline.at_import:
-                reason = "runs_at_import"
-            self._drop(case.number, reason, f"{last.kind.value}: {last.detail}".rstrip(": "), judged.results)
+            at_import = case.number in self.baseline.at_import
+            detail = f"{last.kind.value}: {last.detail}".rstrip(": ")
+            self._drop(case.number, DataError(_reason_of(last.verdict, at_import), detail), judged.results)
             return False
         if not set(case.tests).intersection(*(result.failing_tests for result in judged.results)):
-            self._drop(case.number, "mock_survived", "no test fails with every mock", judged.results)
+            error = DataError("mock_survived", "no test fails with every mock")
+            self._drop(case.number, error, judged.results)
             return False
         return True
 
@@ -225,8 +223,16 @@ class _Prover:
             result = judged[case.number].results[0]
             if result.verdict is not Verdict.CAUGHT:
                 mocks = evidence.pop(case.number).mocks
-                self._drop(case.number, "not_confirmed", f"{result.verdict.value}: {result.detail}", mocks)
+                error = DataError("not_confirmed", f"{result.verdict.value}: {result.detail}")
+                self._drop(case.number, error, mocks)
 
 
 def _said_nothing(judged: Judged) -> bool:
     return any(result.verdict is Verdict.INFRASTRUCTURE for result in judged.results)
+
+
+def _reason_of(verdict: Verdict, at_import: bool) -> str:
+    """Return the reason of a function one of whose mocks was not caught."""
+    if verdict is Verdict.INFRASTRUCTURE:
+        return "runs_at_import" if at_import else "mock_infrastructure"
+    return "mock_timeout" if verdict is Verdict.TIMEOUT else "mock_survived"

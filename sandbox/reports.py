@@ -1,6 +1,7 @@
 """What tests said, from the signed records of a sandbox: outcomes by node id, never from text."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from schemas.execution import ExecResult, KilledBy, TestOutcome
 _WHOLE_RUN = (0, 1, 5)
 # Texts of errors that a full sandbox causes and not the code: nobody's own failure.
 _TROUBLE = ("[Errno 28]", "[Errno 11]", "[Errno 12]", "No space left on device", "can't start new thread")
+_UNSTEADY = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)? ?(?:s|ms|seconds)\b|/tmp/[^\s'\"]*")
 _WORST = (TestOutcome.PASSED, TestOutcome.SKIPPED, TestOutcome.NOT_RUN, TestOutcome.FAILED, TestOutcome.ERROR)
 
 
@@ -35,6 +37,11 @@ class TestRun:
 
 _PASSED = {"when": "call", "outcome": "passed", "xfail": False, "error": "", "text": ""}
 NOT_RUN = TestRun(TestOutcome.NOT_RUN, False, 0.0, "", "")
+
+
+def steady(text: str) -> str:
+    """Return a text of tested code on one line, without what differs from run to run: addresses, times, folders."""
+    return " ".join(_UNSTEADY.sub("~", text).split())
 
 
 def judge(phases: Sequence[Mapping[str, Any]], *, hung: bool = False) -> TestRun:
