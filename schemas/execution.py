@@ -104,15 +104,23 @@ class Environment:
     lock: str
     """Requirements with exact versions and hashes, of everything but the project itself."""
     index_date: str
-    """Newest upload date admitted, ISO 8601; empty when the index was not cut."""
+    """Packages uploaded before this moment were admitted, ISO 8601; empty when the index was not cut."""
     requirements: tuple[str, ...]
     """What was asked of the resolver, with where each was found: `pytest>=8 (dependency-groups: test)`."""
     guessed: tuple[str, ...]
-    """Requirements that no file of the repository names, added after an import failed."""
+    """Requirements that no file of the repository names, added after an import failed, sorted."""
     pytest_args: tuple[str, ...]
     """Arguments that every test run gets."""
     isolation: str
     """Backend and what it could enforce: `bubblewrap+cgroup-v2`."""
+    left_out: tuple[str, ...] = ()
+    """Requirements of tests that no index could serve as a wheel, so that tests that need them cannot pass."""
+    install: str = "editable"
+    """`editable`: installed by its build backend; `path`: only its folders are on PYTHONPATH."""
+    python_path: tuple[str, ...] = ()
+    """Folders of the tree on PYTHONPATH, `.` for its root."""
+    pretended_version: str = ""
+    """Version given to a project that takes its own from git; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +200,13 @@ class RealCodeConfig:
     """Processes and threads of a repository's tests."""
     disk_mib: int = 1_024
     """What a repository's tests may write."""
+    environments_gib: int = 20
+    """Disk for built environments and downloaded packages; the least recently used go first."""
 
 
 def check_real_code(config: RealCodeConfig) -> None:
     """Refuse values that no run could use."""
-    for name in ("runs", "build_seconds", "suite_seconds", "memory_mib", "pids", "disk_mib"):
+    for name in ("runs", "build_seconds", "suite_seconds", "memory_mib", "pids", "disk_mib", "environments_gib"):
         if getattr(config, name) < 1:
             raise ConfigError(f"real_code.{name} must be at least 1")
     if config.backend is BackendName.DOCKER and not config.image:

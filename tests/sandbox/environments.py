@@ -34,6 +34,7 @@ def make_environment(folder: Path) -> BuiltEnvironment:
             pytest_args=("-p", "no:cacheprovider"),
             isolation="bubblewrap",
         ),
+        source=folder,
         binds=(Bind(folder, "/w/env"), Bind(Path(sys.base_prefix), "/w/python")),
         env={
             "PATH": "/w/python/bin:/usr/bin:/bin",
