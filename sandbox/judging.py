@@ -1,5 +1,6 @@
 """Runs mocks against tests in the servers, and says what the tests' reports mean."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,7 @@ from sandbox.baseline import Baseline, limits_of
 from sandbox.environment import BuiltEnvironment
 from sandbox.inside.forks import CONTROL, VARIANTS
 from sandbox.mocks import Mock
-from sandbox.protocol import HANDED_IN, Session
+from sandbox.protocol import Session
 from sandbox.reports import RunReport, steady
 from sandbox.runs import Job, run_job
 from sandbox.targets import Function
@@ -105,11 +106,10 @@ class Judge:
 
     def _call(self, mode: str, batch: Sequence[Case], ids: Sequence[str] | None) -> tuple[dict[int, RunReport], int]:
         """Call a server; return the reports of its runs and how many cases it has dealt with, at least one."""
-        files: dict[str, bytes] = {}
-        jobs = [self._job(case, files if mode == "fresh" else None) for case in batch]
+        jobs = [self._job(case) for case in batch]
         budgets = [self.baseline.budget(nodeid) for nodeid in self.tests]
         job = Job(mode=mode, ids=ids, jobs=jobs, tests=self.tests, budgets=budgets)
-        report = run_job(self.session, self.built, job, self.limits, files=files)
+        report = run_job(self.session, self.built, job, self.limits)
         self.cpu_seconds += report.cpu_seconds
         places = {case.number: place for place, case in enumerate(batch)}
         if report.full is not None:
@@ -124,27 +124,22 @@ class Judge:
         seen = [places[number // VARIANTS] for number in report.jobs]
         return report.jobs, max(seen, default=0) + 1
 
-    def _job(self, case: Case, files: dict[str, bytes] | None) -> dict[str, object]:
-        """Return a case as the servers read it; the files of a fresh process are added to `files`."""
-        function = case.function
-        variants: list[dict[str, str]] = []
-        for place, mock in enumerate(case.mocks):
-            if files is None or function is None:
-                variants.append({"body": mock.body})
-            else:
-                name = f"mocks/{case.number}-{place}"
-                code = function.code
-                files[f"{HANDED_IN}/{name}"] = code.left + mock.body.encode("ascii") + code.right
-                variants.append({"content": name})
-        return {
+    def _job(self, case: Case) -> dict[str, object]:
+        """Return a case as the servers read it."""
+        job: dict[str, object] = {
             "number": case.number,
-            "key": [] if function is None else list(function.key),
-            "path": "" if function is None else function.target.path,
             "ids": [self.numbers[nodeid] for nodeid in case.tests],
-            "variants": variants,
+            "variants": [{"body": mock.body} for mock in case.mocks],
             "control": case.control,
             "stop": case.stop,
         }
+        if case.function is not None:
+            code = case.function.code
+            job["key"] = list(case.function.key)
+            job["path"] = case.function.target.path
+            job["span"] = [len(code.left), len(code.left) + len(code.body)]
+            job["digest"] = hashlib.sha256(code.left + code.body + code.right).hexdigest()
+        return job
 
 
 def _work(groups: Sequence[Sequence[str]]) -> int:

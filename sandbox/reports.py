@@ -122,7 +122,7 @@ class RunReport:
             self.hung.append(record["id"])
         elif kind == "broken":
             self.broken.append((record["id"], record["text"]))
-        elif kind in ("internal", "abort", "unpatched", "hosted"):
+        elif kind in ("internal", "abort", "unpatched", "hosted", "broke"):
             self.problems.append(f"{kind}: {record.get('error', '')} {record['text']}".replace(":  ", ": "))
         elif kind == "exit":
             self.status = record["status"]

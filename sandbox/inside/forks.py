@@ -148,8 +148,12 @@ class Server:
         rest, part = ids, 0
         while rest and part <= MAX_SKIPPED:
             self.progress.begin(rest)
-            with self.executor.changed(job, variant):
-                code = self._in_child(f"{number}.{part}", job, variant, rest)
+            try:
+                with self.executor.changed(job, variant):
+                    code = self._in_child(f"{number}.{part}", job, variant, rest)
+            except Exception as error:  # noqa: BLE001 - told; the next job may well succeed
+                self.sender.send("broke", job=number, text=f"{type(error).__name__} {error}"[:300])
+                return frozenset()
             failures.update(self.progress.failures)
             at = self.progress.at
             if code == 0 or at < 0 or (failures and job.get("stop")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import os
 from collections.abc import Iterator
@@ -17,15 +18,23 @@ from .wire import Sender
 _TIMES = 1_000_000_000
 
 
+class FileChangedError(Exception):
+    """Tests have changed the file that a mock is to stand in."""
+
+
 @contextmanager
-def changed_file(path: str, content: bytes, number: int) -> Iterator[None]:
-    """Give a file another content for a while; `number` makes its time unique."""
+def changed_file(job: dict[str, Any], body: bytes, number: int) -> Iterator[None]:
+    """Have another body in a file for a while; `number` makes the file's time unique."""
+    path: str = job["path"]
     with open(path, "rb") as file:
         original = file.read()
+    if hashlib.sha256(original).hexdigest() != job["digest"]:
+        raise FileChangedError(path)
     status = os.stat(path)
+    start, end = job["span"]
     os.chmod(path, status.st_mode | 0o600)
     try:
-        _write(path, content)
+        _write(path, original[:start] + body + original[end:])
         os.utime(path, (_TIMES + number, _TIMES + number))
         yield
     finally:
@@ -52,7 +61,6 @@ class FreshProcesses:
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.args: list[str] = job["args"]
-        self.folder: str = job["folder"]
         self.changes = 0
 
     @contextmanager
@@ -62,9 +70,7 @@ class FreshProcesses:
             yield
             return
         self.changes += 1
-        with open(os.path.join(self.folder, variant["content"]), "rb") as file:
-            content = file.read()
-        with changed_file(job["path"], content, self.changes):
+        with changed_file(job, variant["body"].encode("ascii"), self.changes):
             yield
 
     def run(

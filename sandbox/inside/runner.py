@@ -19,7 +19,6 @@ def main(descriptor: int, folder: str) -> None:
     head = json.loads(channel.recv(65_536))
     with open(head["job"], encoding="utf-8") as file:
         job = json.load(file)
-    job["folder"] = os.path.dirname(head["job"])
     sender = Sender(channel, bytes.fromhex(head["key"]), "main")
     # Without our folder and what `-c` puts there; `run` adds what `python -m pytest` has.
     sys.path[:] = [path for path in sys.path if path not in (folder, "")]
