@@ -19,6 +19,7 @@ from schemas.errors import ConfigError, PipelineError
 EXIT_CONFIG = 2
 
 _STAGE_HELP = {
+    "discover": "Search GitHub for the repositories of [search]; clones none.",
     "mine": "Clone or fetch the repositories and mine their methods.",
     "features": "Mine, then compute the features of the brand-new methods.",
     "dedup": "Mine, compute features, then remove exact and near duplicates.",

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from schemas.records import StageReport
 
-_NOUN = {"mine": "changed methods", "features": "methods", "cutoff": "old files"}
+_NOUN = {"discovery": "repositories", "mine": "changed methods", "features": "methods", "cutoff": "old files"}
 
 
 class RunProgress:

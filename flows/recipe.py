@@ -6,18 +6,21 @@ from operator import attrgetter
 
 from flows import dedup_steps, steps
 from flows.dedup_work import DedupInputs
+from flows.discovering import STAGE as DISCOVERY
+from flows.discovering import Discovered, search_repositories, usable_repositories
 from flows.releasing import check_release, release
 from flows.run import Run
 from flows.sources import drop_repeated, plan_sources
 from flows.steppers import Stepper
 from miners.clone import Clone
 from publishing.release import ReleaseResult
+from schemas.errors import ConfigError
 from schemas.records import Exclusion, StageReport
 from schemas.references import OldCode
 from warehouse.ledger import Unit
 from warehouse.views import rebuild_catalogue
 
-STAGES = ("mine", "features", "dedup", "testbeds", "release")
+STAGES = ("discover", "mine", "features", "dedup", "testbeds", "release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,18 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     if until == "release":
         check_release(run)
     references = dedup_steps.plan_references(run.config, run.base, run.workspace.root)
-    planned = plan_sources(run.config, run.base)
+    searches = [] if run.config.search is None else [run.config.search]
+    searched = stepper.each("discovery", search_repositories, run, searches, attrgetter("host"))
+    if until == "discover":
+        return _end_at_discovery(run, searched)
+    found = [row for search in searched for row in usable_repositories(search.found)]
+    planned = plan_sources(run.config, run.base, found)
     opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
     distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
     unusable = [*planned.excluded, *(item for item in opened if isinstance(item, Exclusion)), *distinct.excluded]
     mined = stepper.each("mine", steps.mine_commits, run, distinct.rows, attrgetter("record.repo"))
     sources = steps.report_sources(run, unusable, mined)
-    done = list(mined)
+    done = [*(search.unit for search in searched), *mined]
     points: list[Unit] = []
     beds: list[Unit] = []
     tokens: list[Unit] = []
@@ -58,7 +66,7 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
             ]
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
             done += beds
-    reports = (sources, *_in_order(done))
+    reports = _in_order(done, sources)
     rebuild_catalogue(run.workspace, [*done, *tokens, *steps.find_vanished(run, mined)])
     made = None
     if until == "release":
@@ -92,11 +100,21 @@ def _deduplicate(
     return unique, made
 
 
-def _in_order(units: Sequence[Unit]) -> list[StageReport]:
+def _end_at_discovery(run: Run, searched: Sequence[Discovered]) -> BuildResult:
+    """Return what a search alone gives."""
+    if not searched:
+        raise ConfigError("there is no [search] in the configuration; its repositories are those of [[sources]]")
+    units = [search.unit for search in searched]
+    rebuild_catalogue(run.workspace, units)
+    return BuildResult(_in_order(units), None, {})
+
+
+def _in_order(units: Sequence[Unit], sources: StageReport | None = None) -> tuple[StageReport, ...]:
     """Return all reports, stages in the order of the recipe, partitions in the order of the units."""
-    order: dict[str, None] = {}
-    for unit in units:
-        for report in unit.reports:
-            order.setdefault(report.stage)
+    reports = [report for unit in units for report in unit.reports]
+    searched = [report for report in reports if report.stage == DISCOVERY]
+    ordered = [*searched, *([] if sources is None else [sources])]
+    ordered += [report for report in reports if report.stage != DISCOVERY]
+    order: dict[str, None] = dict.fromkeys(report.stage for report in ordered)
     rank = {stage: index for index, stage in enumerate(order)}
-    return sorted((report for unit in units for report in unit.reports), key=lambda report: rank[report.stage])
+    return tuple(sorted(ordered, key=lambda report: rank[report.stage]))

@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from dedup.tokens import load_tokenizer
+from flows.discovering import STAGE as DISCOVERY
 from flows.run import Run, code_version
 from miners.syntax import GRAMMAR_VERSION
+from publishing.discovery import DiscoveryFacts, discovery_facts
 from publishing.duplicates import DuplicateFacts, duplicate_facts, largest_clusters
 from publishing.inputs import ReleaseInputs
 from publishing.release import ReleaseResult, check_release_free, write_release
@@ -17,6 +19,7 @@ from schemas.arrow import from_table, to_table
 from schemas.comparisons import Cutoff, DescribedCluster, ReferenceSet, TestbedDuplicates
 from schemas.errors import PipelineError
 from schemas.records import Exclusion, RepositoryRecord, StageReport
+from schemas.search import Discovery
 from warehouse.ledger import Unit
 
 _PLACE = re.compile(r"(?P<repo>[^@]+)@(?P<commit_id>[0-9a-f]{40,64})(?::(?P<path>.*))?", re.DOTALL)
@@ -59,9 +62,19 @@ def release(
             for row in from_table(run.ledger.read(unit, "cutoffs"), Cutoff)
         },
         duplicates=_duplicates(run, done, beds),
+        discovery=_discovery(run, done),
     )
     with run.progress.running("release", run.config.release.version):
         return write_release(inputs, run.workspace.releases)
+
+
+def _discovery(run: Run, done: Sequence[Unit]) -> DiscoveryFacts | None:
+    """Return what is known of the search, null without one."""
+    for unit in done:
+        if unit.stage == DISCOVERY:
+            [discovery] = from_table(run.ledger.read(unit, "discoveries"), Discovery)
+            return discovery_facts(discovery, run.ledger.read(unit, "discovered_repositories")["repo_id"].to_pylist())
+    return None
 
 
 def _duplicates(run: Run, done: Sequence[Unit], beds: Sequence[Unit]) -> DuplicateFacts:

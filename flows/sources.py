@@ -1,6 +1,7 @@
 """Which repositories a configuration names: every location parsed, and several names of one repository united."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from miners.clone import Clone, Place, identify
 from schemas.config import Config, SourceConfig
 from schemas.errors import ConfigError
 from schemas.records import LOCAL, Exclusion, Kept, RepositoryRecord, home_of
+from schemas.search import DiscoveredRepository
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Source:
     """The section of the configuration that names it."""
     former: tuple[str, ...] = ()
     """Its other names that no other repository has: a clone under one of them is its own."""
+    found: DiscoveredRepository | None = None
+    """What the search on GitHub tells of it; null for one that the configuration names."""
 
     @property
     def repo(self) -> str:
@@ -27,9 +31,10 @@ class Source:
         return self.place.repo
 
 
-def plan_sources(config: Config, base: Path) -> Kept[Source]:
-    """Return every repository that the configuration names, sorted by name; relative paths start at `base`.
+def plan_sources(config: Config, base: Path, found: Sequence[DiscoveredRepository] = ()) -> Kept[Source]:
+    """Return every repository that the configuration names or a search found, sorted by name.
 
+    Relative paths start at `base`. A repository that is named and found counts as named, with the id that was found.
     Sources with one numeric id on one host, and those that another's `aliases` name, are one repository: the rest is
     excluded (`repository_repeated`). ConfigError for a location that is wrong (when the source is optional: excluded),
     when two repositories share a name, and when sources of one repository disagree on its branch or numeric id.
@@ -44,6 +49,9 @@ def plan_sources(config: Config, base: Path) -> Kept[Source]:
                 if not section.optional:
                     raise
                 excluded.append(Exclusion(section.repo or location, "sources", "source_missing", str(error)))
+    searched = [_searched(config, row) for row in found]
+    sources += [item for item in searched if isinstance(item, Source)]
+    excluded += [item for item in searched if isinstance(item, Exclusion)]
     united = _unite(sources)
     by_name = _check_names(united.rows)
     planned = [
@@ -51,6 +59,22 @@ def plan_sources(config: Config, base: Path) -> Kept[Source]:
         for source in united.rows
     ]
     return Kept(sorted(planned, key=lambda source: source.repo), [*excluded, *united.excluded])
+
+
+def _searched(config: Config, row: DiscoveredRepository) -> Source | Exclusion:
+    """Return the source of a repository that a search found."""
+    section = SourceConfig(
+        git=(row.clone_url,),
+        web_url=row.web_url,
+        repo_id=row.repo_id,
+        aliases=row.aliases,
+        execute=config.search is None or config.search.execute,
+        optional=True,
+    )
+    try:
+        return Source(identify(section, row.clone_url, Path("/")), section, found=row)
+    except ConfigError as error:
+        return Exclusion(row.repo, "sources", "clone_url_refused", str(error))
 
 
 def _check_names(sources: Sequence[Source]) -> dict[str, Source]:
@@ -72,20 +96,20 @@ def _unite(sources: Sequence[Source]) -> Kept[Source]:
     kept, excluded = [], []
     for group in _groups(sources):
         listed = {alias for source in group for alias in source.place.aliases}
-        # The newest name: one that no other section calls an alias, then one whose section knows of aliases.
-        first = min(group, key=lambda source: (source.repo in listed, not source.place.aliases))
+        first = _leading(group, listed)
+        place = _newest_place(group, listed, first)
         ids = sorted({source.place.repo_id for source in group if source.place.repo_id is not None})
-        branches = {source.place.branch for source in group}
+        branches = {source.place.branch for source in group if source.found is None}
         if len(ids) > 1 or len(branches) > 1:
             what = "numeric ids" if len(ids) > 1 else "branches"
             names = ", ".join(source.repo for source in group)
             raise ConfigError(f"sources of one repository ({names}) have different {what}; keep one of them")
-        aliases = tuple(sorted((listed | {source.repo for source in group}) - {first.repo}))
-        place = replace(first.place, aliases=aliases, repo_id=ids[0] if ids else None)
+        aliases = tuple(sorted((listed | {source.repo for source in group}) - {place.repo}))
+        place = replace(place, aliases=aliases, repo_id=ids[0] if ids else None)
         kept.append(replace(first, place=place))
         excluded += [
             Exclusion(
-                source.repo, "sources", "repository_repeated", f"the repository {place.key}, mined as {first.repo}"
+                source.repo, "sources", "repository_repeated", f"the repository {place.key}, mined as {place.repo}"
             )
             for source in group
             if source is not first
@@ -93,8 +117,29 @@ def _unite(sources: Sequence[Source]) -> Kept[Source]:
     return Kept(kept, excluded)
 
 
+def _leading(group: Sequence[Source], listed: AbstractSet[str]) -> Source:
+    """Return the source that stands for its group: one that the configuration names before one that a search found."""
+    return min(group, key=lambda source: (source.found is not None, *_rank_of_name(source, listed)))
+
+
+def _newest_place(group: Sequence[Source], listed: AbstractSet[str], first: Source) -> Place:
+    """Return where a group's repository is: under the name that a search found, unless the user gives it another."""
+    newest = min(group, key=lambda source: (*_rank_of_name(source, listed), source.found is None))
+    if newest.found is None or first.place.kind != "https" or first.config.repo is not None:
+        return first.place
+    return replace(newest.place, branch=first.place.branch)
+
+
+def _rank_of_name(source: Source, listed: AbstractSet[str]) -> tuple[bool, bool]:
+    """Return what puts the newest name first: no other section calls it an alias, then its section knows of aliases."""
+    return source.repo in listed, not source.place.aliases
+
+
 def _groups(sources: Sequence[Source]) -> list[list[Source]]:
-    """Return the sources of each repository: linked by numeric id, or by one's aliases where ids do not contradict."""
+    """Return the sources of each repository: linked by numeric id, or by one's aliases where ids do not contradict.
+
+    What a search found is linked by its own name too, capitals apart, as GitHub has it.
+    """
     group_of = [[index] for index in range(len(sources))]
 
     def link(one: int, other: int) -> None:
@@ -105,8 +150,10 @@ def _groups(sources: Sequence[Source]) -> list[list[Source]]:
 
     by_key: dict[str, int] = {}
     by_name: dict[str, list[int]] = {}
+    by_folded: dict[str, list[int]] = {}
     for index, source in enumerate(sources):
         by_name.setdefault(source.repo, []).append(index)
+        by_folded.setdefault(source.repo.casefold(), []).append(index)
         if source.place.repo_id is not None:
             link(by_key.setdefault(source.place.key, index), index)
     for index, source in enumerate(sources):
@@ -114,6 +161,9 @@ def _groups(sources: Sequence[Source]) -> list[list[Source]]:
             for other in by_name.get(alias, ()):
                 if _may_be_one(source.place, sources[other].place):
                     link(index, other)
+        for other in by_folded[source.repo.casefold()] if source.found is not None else ():
+            if _may_be_one(source.place, sources[other].place):
+                link(index, other)
     groups = {id(group): sorted(group) for group in group_of}
     return [[sources[index] for index in group] for group in sorted(groups.values())]
 

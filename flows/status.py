@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from flows import dedup_steps, steps
 from flows.dedup_work import DedupInputs
+from flows.discovering import find_discovered, known_repositories
 from flows.sources import plan_sources
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
@@ -24,6 +26,7 @@ from warehouse.lock import Workspace, open_workspace
 
 # Partitions on which a stage's items depend; those of the other stages on their own.
 _UPSTREAM: dict[str, tuple[str, ...]] = {
+    "discovery": (),
     "mine": (),
     "cutoff": (),
     "references": (),
@@ -53,10 +56,11 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
     """Return every item of the recipe in its order; new commits that a fetch would bring are not known here."""
     ledger = Ledger(workspace.tables)
     units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
-    names = [source.repo for source in plan_sources(config, base).rows]
+    names = [source.repo for source in plan_sources(config, base, known_repositories(ledger, config)).rows]
     mined = [units.get(("mine", name)) for name in names]
     points = [units.get(("features", name)) for name in names]
-    items = [
+    items = _discovery(config, ledger)
+    items += [
         _item("mine", name, unit, _mine_key(config, ledger, unit)) for name, unit in zip(names, mined, strict=True)
     ]
     for name, unit, source in zip(names, points, mined, strict=True):
@@ -77,6 +81,17 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
             key = steps.testbed_key(config, inputs)
         items.append(_item("testbeds", name, units.get(("testbeds", name)), key))
     return _spread(items)
+
+
+def _discovery(config: Config, ledger: Ledger) -> list[ItemStatus]:
+    """Return the item of the search; without one there is none."""
+    if config.search is None:
+        return []
+    known = find_discovered(ledger, config.search)
+    if known is None:
+        return [_item("discovery", "all", None, None)]
+    key = known.unit.key if known.is_fresh(config.search, datetime.now(UTC)) else None
+    return [_item("discovery", "all", known.unit, key)]
 
 
 def _mine_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from flows import work
+from flows.discovering import explain_unusable
 from flows.run import Run, code_version, stage_version
 from flows.sources import Source
 from miners.clone import Clone, check_shallow, open_clone
@@ -30,7 +31,8 @@ def open_source(run: Run, source: Source) -> Clone | Exclusion:
         except ConfigError as error:
             if not source.config.optional:
                 raise
-            return Exclusion(source.repo, "sources", "source_missing", str(error))
+            why = None if source.found is None else explain_unusable(run, source.found)
+            return why or Exclusion(source.repo, "sources", "source_missing", str(error))
         return clone
 
 

@@ -62,7 +62,7 @@ def _seconds(reports: Sequence[StageReport]) -> dict[str, float]:
     Stages that one unit of work reports together share its time, which counts for the first of them; work that an
     earlier run did counts for none. The report of `sources` tells when this run began.
     """
-    began = reports[0].started_at
+    began = next((report.started_at for report in reports if report.stage == "sources"), None)
     seconds: dict[str, float] = {}
     counted: set[tuple[str, datetime]] = set()
     for report in reports:

@@ -8,15 +8,15 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlencode
-
-import requests
-from github import Auth, Github
 
 from miners.rate_limit import CORE, SEARCH, Answer, Clock, Limits, Meaning, Patience, SystemClock, classify
 from schemas.errors import ConfigError, DataError
 from schemas.search import SearchConfig
+
+if TYPE_CHECKING:
+    from github import Github
 
 USER_AGENT = f"Postquem/{version('postquem')}"
 API_VERSION = "2022-11-28"
@@ -110,13 +110,15 @@ class GitHubClient:
 
     def _ask(self, bucket: str, path: str, etag: str | None) -> Answer:
         """Send a request until it is answered: limits waited for, faults tried again, bad tokens left out."""
+        from requests import RequestException  # as in `_make`
+
         patience = Patience()
         while True:
             index = self._limits.take(bucket)
             self.counts.attempts += 1
             try:
                 answer = self._send(index, path, etag)
-            except requests.RequestException as error:
+            except RequestException as error:
                 self._limits.wait(patience.after_fault(type(error).__name__), "no answer")
                 continue
             self._limits.learn(index, bucket, answer)
@@ -156,8 +158,10 @@ def _withheld_reason(meaning: Meaning) -> str:
     return "repository_blocked" if meaning is Meaning.BLOCKED else "repository_refused"
 
 
-def _make(api_url: str, token: str | None, timeout: int) -> Github:
+def _make(api_url: str, token: str | None, timeout: int) -> "Github":
     """Return PyGithub's client, without its retries and pauses: `Limits` has ours."""
+    from github import Auth, Github  # half a second, which runs without a search need not spend
+
     return Github(
         base_url=api_url,
         auth=None if token is None else Auth.Token(token),

@@ -10,6 +10,7 @@ from publishing.card_tables import (
     overlap_section,
     repositories_section,
 )
+from publishing.discovery import discovery_section
 from publishing.duplicates import duplicates_section
 from publishing.examples import render_example
 from publishing.facts import ReleaseFacts
@@ -33,6 +34,7 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
         overlap_section(facts),
         duplicates_section(manifest.duplicates, manifest.config["dedup"]),
         funnel_section(manifest),
+        discovery_section(manifest.discovery),
         repositories_section(facts, manifest),
         licenses_section(facts, manifest),
         _provenance(manifest),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from publishing.discovery import DiscoveryFacts
 from publishing.duplicates import DuplicateFacts
 from schemas.config import Config
 from schemas.records import RepositoryRecord, StageReport
@@ -35,6 +36,8 @@ class ReleaseInputs:
     were."""
     duplicates: DuplicateFacts = field(default_factory=DuplicateFacts)
     """Clusters of duplicates, what their removal means for each testbed, reference sets."""
+    discovery: DiscoveryFacts | None = None
+    """The search that found repositories; null without one."""
     python_version: str = field(default_factory=platform.python_version)
     """CPython that judged `parses`."""
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 
+from publishing.discovery import DiscoveryFacts
 from publishing.duplicates import DuplicateFacts
 from publishing.inputs import ReleaseInputs
 from schemas.arrow import SCHEMA_VERSION
@@ -52,6 +53,8 @@ class Manifest:
     """Seeds by their name in the configuration."""
     config: dict[str, Any]
     """Resolved configuration without `release.overwrite`; absolute local paths are reduced to a name."""
+    discovery: DiscoveryFacts | None
+    """The search that found repositories; null without one."""
     repositories: tuple[dict[str, str | int | tuple[str, ...] | None], ...]
     """Repositories with host, branch, head and other names, sorted by name."""
     cutoffs: dict[str, str | None]
@@ -86,6 +89,7 @@ def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[F
         config_digest=digest_of(config),
         seeds={"testbeds.seed": inputs.config.testbeds.seed},
         config=config,
+        discovery=inputs.discovery,
         repositories=tuple(_public_record(record) for record in repositories),
         cutoffs=dict(sorted(inputs.cutoffs.items())),
         duplicates=inputs.duplicates,

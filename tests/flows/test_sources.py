@@ -9,11 +9,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from flows.sources import drop_repeated, plan_sources
+from flows.sources import Source, drop_repeated, plan_sources
 from miners.clone import Clone
 from schemas.config import Config, SourceConfig, WindowConfig
 from schemas.errors import ConfigError
 from schemas.records import Exclusion, Kept, RepositoryRecord
+from schemas.search import DiscoveredRepository, SearchConfig
 from tests.builders import RepoBuilder
 from tests.flows.support import AFTER, build, source_text, write_config
 
@@ -192,3 +193,58 @@ def test_a_renamed_repository_keeps_its_clone_and_its_row_ids(tmp_path: Path) ->
     manifest = json.loads((tmp_path / "data" / "releases" / "2" / "manifest.json").read_text())
     [record] = manifest["repositories"]
     assert (record["repo"], record["repo_id"], record["aliases"]) == ("acme/new", 7, ["acme/old"])
+
+
+class TestNamedAndFound:
+    """Repositories of the configuration and those that a search on GitHub found."""
+
+    def row(self, repo: str, repo_id: int, *aliases: str) -> DiscoveredRepository:
+        moment = datetime(2024, 1, 1, tzinfo=UTC)
+        return DiscoveredRepository(
+            repo_id=repo_id, repo=repo, aliases=aliases, stars=3, forks=1, size=9, created_at=moment, pushed_at=moment,
+            license="MIT", language="Python", default_branch="main", clone_url=f"{HUB}{repo}.git",
+            web_url=HUB + repo, is_fork=False, archived=False, private=False, disabled=False,
+        )  # fmt: skip
+
+    def plan(self, sections: Sequence[SourceConfig], *rows: DiscoveredRepository) -> Kept[Source]:
+        config = Config(tuple(sections), WindowConfig(datetime(2024, 1, 1, tzinfo=UTC)), SearchConfig(execute=False))
+        return plan_sources(config, Path("/"), rows)
+
+    def test_what_is_found_needs_no_section(self) -> None:
+        kept = self.plan([], self.row("b/two", 8), self.row("a/new", 7, "a/old"))
+        assert [(item.repo, item.place.key, item.place.aliases, item.former) for item in kept.rows] == [
+            ("a/new", "github.com:7", ("a/old",), ("a/old",)), ("b/two", "github.com:8", (), ()),
+        ]  # fmt: skip
+        place, section = kept.rows[1].place, kept.rows[1].config
+        assert (place.url, place.web_url, place.branch) == (f"{HUB}b/two.git", f"{HUB}b/two", None)
+        assert (section.optional, section.execute, kept.excluded) == (True, False, [])
+
+    @pytest.mark.parametrize("name", ["a/b", "A/b"])
+    def test_one_that_is_named_too_keeps_its_section_and_gets_its_id(self, name: str) -> None:
+        kept = self.plan([section(name, branch="dev")], self.row("a/b", 7))
+        [source] = kept.rows
+        assert (source.repo, source.place.repo_id, source.place.branch) == ("a/b", 7, "dev")
+        assert source.config == section(name, branch="dev")
+        assert [item.reason for item in kept.excluded] == ["repository_repeated"]
+
+    def test_one_that_is_named_by_an_earlier_name_gets_the_newest(self) -> None:
+        kept = self.plan([section("a/old", branch="dev")], self.row("a/new", 7, "a/old"))
+        [source] = kept.rows
+        assert (source.repo, source.place.aliases, source.place.branch) == ("a/new", ("a/old",), "dev")
+        assert (source.place.url, source.config.optional) == (f"{HUB}a/new.git", False)
+        assert kept.excluded == [repeated("a/new", "github.com:7", "a/new")]
+
+    def test_a_local_clone_of_it_is_used_as_it_is(self, tmp_path: Path) -> None:
+        local = SourceConfig(git=(str(tmp_path),), repo="a/b", web_url=HUB + "a/b")
+        [source] = self.plan([local], self.row("a/b", 7)).rows
+        assert (source.place.kind, source.place.url, source.place.key) == ("path", str(tmp_path), "github.com:7")
+
+    def test_a_name_on_another_host_is_another_repository(self) -> None:
+        with pytest.raises(ConfigError, match="two sources are called a/b"):
+            self.plan([section("a/b", host="https://gitlab.com/")], self.row("a/b", 7))
+
+    def test_an_address_that_cannot_be_cloned_is_left_out(self) -> None:
+        kept = self.plan([], self.row("a/.github", 7))
+        assert (kept.rows, [(item.row_id, item.reason) for item in kept.excluded]) == (
+            [], [("a/.github", "clone_url_refused")],
+        )  # fmt: skip

@@ -205,8 +205,9 @@ class Hub:
                 })  # fmt: skip
         if row is None or row.gone == 404:
             return error(404, "Not Found")
-        if row.gone:
-            return error(row.gone, "Repository access blocked")
+        if row.gone or row.withheld:
+            status = row.gone or row.withheld
+            return error(status, "Not Found" if status == 404 else "Repository access blocked")
         return Reply(200, json.dumps(row.json(self.base)).encode())
 
 

@@ -221,7 +221,7 @@ class TestWhatIsRecorded:
 
 class TestRepeated:
     def test_nothing_changed(self, tmp_path: Path) -> None:
-        hub = Hub(large_universe())
+        hub = Hub(large_universe(2_400))
         first = run(hub, tmp_path, **POPULAR)
         hub.asked.clear()
         again = run(hub, tmp_path, started=LATER, former=first, **POPULAR)
@@ -235,14 +235,14 @@ class TestRepeated:
         assert {asked.status for asked in hub.searches} == {200, 304}
 
     def test_only_what_changed_is_asked_for(self, tmp_path: Path) -> None:
-        hub = Hub(large_universe())
+        hub = Hub(large_universe(3_300))
         hub.rows = [replace(row, pushed=min(row.pushed or TODAY, TODAY - timedelta(days=9))) for row in hub.rows]
         first = run(hub, tmp_path, **POPULAR)
         ranked = sorted(hub.rows, key=lambda row: (row.stars, row.repo_id))
         gone, left, blocked, renamed, risen, hidden = (
             ranked[0],
             ranked[9],
-            ranked[2_500],
+            ranked[1_900],
             ranked[3],
             ranked[40],
             ranked[60],
@@ -281,7 +281,7 @@ class TestRepeated:
         assert again.discovery.calls < fresh.discovery.calls
 
     def test_a_repeated_search_finds_what_a_new_one_finds_whatever_changed(self, tmp_path: Path) -> None:
-        hub = Hub(young_universe(1_800))
+        hub = Hub(young_universe(1_300))
         found = run(hub, tmp_path, stars=">=3")
         for month in range(1, 4):
             changes: dict[int, Mapping[str, object]] = {

@@ -30,6 +30,8 @@ class Repository:
     disabled: bool = False
     gone: int = 0
     """Status of every answer about it but 200: 404, 451, 403."""
+    withheld: int = 0
+    """Status of the answer about it alone, when the search still shows it: what was deleted a moment ago."""
     former_names: tuple[str, ...] = field(default=())
 
     def json(self, base: str) -> dict[str, Any]:
