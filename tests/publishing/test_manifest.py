@@ -36,6 +36,7 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
         "grammar_version": "tree-sitter-python 0.25.0",
         "tokenizer_sha256": "7" * 64,
         "seeds": {"testbeds.seed": 20_240_101},
+        "discovery": None,
         "repositories": [
             {
                 "repo": "example/shapes",

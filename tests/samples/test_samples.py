@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from schemas.config import (
+    LicencesConfig,
     TESTBEDS,
     DedupConfig,
     FeaturesConfig,
@@ -20,6 +21,7 @@ from schemas.config import (
     load_config,
 )
 from schemas.execution import DocstringNeed, RealCodeConfig
+from schemas.search import SearchConfig
 from tests.builders import GIT_ENVIRONMENT, git
 from tests.samples.support import QUICKSTART, ROOT, SAMPLES, import_stream, text_of
 
@@ -249,7 +251,21 @@ def test_real_code_example_shows_every_option_with_its_default() -> None:
     assert [key for key in RealCodeConfig.__slots__ if f"{key} = " not in text] == []
 
 
-@pytest.mark.parametrize("name", ["quickstart", "public", "realcode"])
+def test_search_examples_are_galeras_and_meras_queries() -> None:
+    galeras = load_config(ROOT / "configs" / "galeras.toml").search
+    assert galeras == SearchConfig(stars=">1000", pushed=">2021-12-31", size=">=30000")
+    text = (ROOT / "configs" / "galeras.toml").read_text(encoding="utf-8")
+    assert [key for key in SearchConfig.__slots__ if f"{key} = " not in text] == []
+    assert load_config(ROOT / "configs" / "realcode.toml").search == SearchConfig(
+        created="2024-01-01..2024-12-31",
+        stars=">=3",
+        n_forks=">=1",
+        size="<30000",
+        licences=LicencesConfig().allow,
+    )
+
+
+@pytest.mark.parametrize("name", ["quickstart", "public", "realcode", "galeras"])
 def test_every_key_of_a_configuration_is_explained(name: str) -> None:
     lines = (ROOT / "configs" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
     keys = [position for position, line in enumerate(lines) if re.match(r"[a-z_]+ = ", line)]
