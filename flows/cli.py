@@ -5,6 +5,7 @@ terminated.
 """
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from flows import stopping
 from schemas.errors import ConfigError, PipelineError
+from schemas.execution import BackendName
 
 EXIT_CONFIG = 2
 
@@ -99,6 +101,61 @@ def doctor(config: Path | None, as_json: bool) -> None:
 
     if not print_doctor(config, as_json=as_json):
         raise click.exceptions.Exit(stopping.EXIT_FAILED)
+
+
+@cli.command()
+@click.argument("testbed", type=click.Choice(["real_code"]))
+@click.option(
+    "--answers", type=click.Path(path_type=Path), required=True, help="JSON lines: instance_id and answer(s)."
+)
+@click.option("--release", type=click.Path(path_type=Path), required=True, help="Folder of the release.")
+@click.option(
+    "--workspace",
+    type=click.Path(path_type=Path),
+    default=Path("data"),
+    show_default=True,
+    help="Folder for clones, environments and what was judged already.",
+)
+@click.option("--backend", type=click.Choice([*BackendName]), help="Sandbox; default: that of the release.")
+@click.option("--image", help="Image of the docker backend; default: that of the release.")
+@click.option("--k", "ks", default="1", show_default=True, help="Values of k, comma-separated.")
+@click.option("--out", type=click.Path(path_type=Path), help="File for a row of every answer: .parquet or .jsonl.")
+@click.option("--workers", type=click.IntRange(min=1), help="Sandboxes at a time; default: one per core.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output.")
+def score(  # noqa: PLR0913 - one parameter for each option, as click passes them
+    testbed: str,
+    answers: Path,
+    release: Path,
+    workspace: Path,
+    backend: str | None,
+    image: str | None,
+    ks: str,
+    out: Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Run models' answers against the tests of their tasks, in the sandbox, and print pass@k."""
+    from flows.score_answers import Scoring, score_real_code
+    from flows.score_summary import as_json as report_as_json
+    from flows.score_summary import print_report
+
+    started = time.monotonic()
+    stopping.arm(workspace)
+    asked = Scoring(answers, release, workspace, _read_ks(ks), backend, image, out, workers or os.cpu_count() or 1)
+    report = score_real_code(asked)
+    seconds = time.monotonic() - started
+    if as_json:
+        click.echo(json.dumps(report_as_json(report, seconds, out), indent=2))
+    else:
+        print_report(Console(), report, seconds, out)
+
+
+def _read_ks(text: str) -> tuple[int, ...]:
+    """Return the values of k, ascending."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise click.BadParameter(f"{text!r} is no list of numbers from 1 on, such as 1,5,10", param_hint="--k")
+    return tuple(sorted({int(part) for part in parts}))
 
 
 def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:

@@ -29,6 +29,7 @@ _STAGE_LIBRARIES = {
     "references": ("tree-sitter", "tree-sitter-python", "pyarrow"),
     "dedup": _DEDUP_LIBRARIES,
     "testbeds": ("tree-sitter", "tree-sitter-python"),
+    "score": ("tree-sitter", "tree-sitter-python", "packaging", "uv"),
 }
 _STAGE_PACKAGES = {
     "mine": ("schemas", "miners"),
@@ -39,6 +40,7 @@ _STAGE_PACKAGES = {
     "references": ("schemas", "miners", "features", "dedup"),
     "dedup": ("schemas", "miners", "features", "dedup"),
     "testbeds": ("schemas", "miners", "features", "testbeds"),
+    "score": ("schemas", "miners", "features", "sandbox", "scoring"),
 }
 _ALL_PACKAGES = ("schemas", "miners", "features", "dedup", "testbeds", "warehouse", "publishing")
 

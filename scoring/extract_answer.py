@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from miners.syntax import parse
+from miners.syntax import check_comment_runs, parse
 from sandbox.splice import split_body
 from schemas.errors import DataError
 from scoring.align import align, stands
@@ -94,6 +94,7 @@ def _is_whole_body(text: str, frame: Frame) -> bool:
     body = text.encode("utf-8", "surrogatepass")
     source = prefix + body + frame.newline.encode()
     try:
+        check_comment_runs(source)
         cut = split_body(source, len(opening) + len(frame.def_indent.encode()))
     except DataError:
         return False
@@ -129,8 +130,14 @@ def _continues(text: str, frame: Frame) -> bool:
 
 def _is_code(text: str, frame: Frame) -> bool:
     """Return whether a text is Python as a whole and defines the function: fences in it stand in strings."""
-    defines = any(_name(line) == frame.name for line in logical_lines(text))
-    return defines and not parse(text.encode("utf-8", "surrogatepass")).root_node.has_error
+    if not any(_name(line) == frame.name for line in logical_lines(text)):
+        return False
+    source = text.encode("utf-8", "surrogatepass")
+    try:
+        check_comment_runs(source)
+    except DataError:  # an endless answer would take minutes to parse
+        return False
+    return not parse(source).root_node.has_error
 
 
 def _chosen(blocks: list[Block], frame: Frame) -> Block:
@@ -203,6 +210,7 @@ def _split(definition: str, start: int) -> str:
     source = definition.encode("utf-8", "surrogatepass")
     opening = b"if 1:\n" if start else b""
     try:
+        check_comment_runs(source)
         cut = split_body(opening + source, len(opening) + len(definition[:start].encode()))
     except DataError as error:
         if error.reason == "trivial_body":

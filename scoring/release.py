@@ -14,7 +14,7 @@ from warehouse.tables import read_table
 
 NAME = "real_code"
 # What belongs to the machine that made the release, or to making it.
-_NOT_TAKEN = ("pythons", "optional")
+_NOT_TAKEN = ("pythons", "optional", "environments_gib")
 
 
 @dataclass(frozen=True, slots=True)

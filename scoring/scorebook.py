@@ -11,6 +11,9 @@ from schemas.scores import AnswerVerdict
 from scoring.verdicts import Ruling
 from warehouse.tables import explain_os_errors, write_text
 
+# What of the configuration a ruling depends on; the environment stands in the row.
+_LIMITS = ("backend", "image", "suite_seconds", "memory_mib", "pids", "disk_mib")
+
 
 class Scorebook:
     """Rulings below a folder. A ruling without a verdict is never kept: the next run tries again."""
@@ -19,7 +22,7 @@ class Scorebook:
         self.folder = folder
         self.trees = folder / "trees"
         self._code = code
-        self._config = json.dumps(asdict(config), sort_keys=True, default=str)
+        self._config = [getattr(config, name) for name in _LIMITS]
 
     def sweep(self) -> None:
         """Remove trees that a killed run left."""

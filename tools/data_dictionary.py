@@ -12,13 +12,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from publishing.glossary import REASONS_BY_STAGE, STAGES
-from schemas import comparisons, execution, history, records, search, tasks
+from schemas import comparisons, execution, history, records, scores, search, tasks
 from schemas.arrow import SCHEMA_VERSION, schema_of, type_name
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "data-dictionary.md"
 SOURCES = tuple(
-    ROOT / "schemas" / f"{name}.py" for name in ("search", "records", "history", "comparisons", "tasks", "execution")
+    ROOT / "schemas" / f"{name}.py"
+    for name in ("search", "records", "history", "comparisons", "tasks", "execution", "scores")
 )
 
 
@@ -55,6 +56,7 @@ SECTIONS = (
     Section("real_code: one of `mocks`", execution.MockResult),
     Section("real_code: `environment`", execution.Environment),
     Section("real_code_runs", execution.RealCodeRun),
+    Section("answer_scores (`postquem score --out`)", scores.AnswerScore),
     Section("cutoffs", comparisons.Cutoff),
     Section("old_methods", comparisons.OldMethod),
     Section("copied_old", comparisons.OldCopy),

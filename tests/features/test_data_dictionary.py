@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from publishing.glossary import REASONS, STAGES
-from schemas import comparisons, execution, history, records, search, tasks
+from schemas import comparisons, execution, history, records, scores, search, tasks
 from schemas.arrow import schema_of
 from tools import data_dictionary
 
@@ -48,7 +48,7 @@ def test_every_row_type_has_a_section() -> None:
     described = {item.row_type for item in data_dictionary.SECTIONS}
     rows = {
         value
-        for module in (comparisons, execution, history, records, search, tasks)
+        for module in (comparisons, execution, history, records, scores, search, tasks)
         for value in vars(module).values()
         if isinstance(value, type) and is_dataclass(value) and value not in no_rows
     }

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from miners.methods import scan
 from miners.syntax import parse
 from sandbox.splice import split_body
 from schemas.errors import DataError
 from scoring.extract_answer import Extracted, Rule, extract_answer
-from scoring.lines import logical_lines
+from scoring.lines import NEWLINE, logical_lines
 from tests.builders import git
 from tests.miners.python_files import files
 from tests.samples.support import SAMPLES, import_stream
@@ -137,3 +138,32 @@ def test_bodies_of_a_library_are_found_in_every_disguise(name: str, library: lis
         found = extract_answer(DISGUISES[name](left, body), left)
         assert extract_answer(found.body, left) == Extracted(found.body, ())
         assert ast.dump(ast.parse(left + found.body + right)) == ast.dump(ast.parse(left + body + right))
+
+
+PIECES = [
+    "```python\n", "```\n", "~~~\n", "def area(r):\n", "class A:\n", "    return 1\n", "return 1\n", "  x = (\n",
+    "\tif r:\n", "\t\tpass\n", "        y = '''\n", "'''\n", "# c\n", "\n", "Here is the code:\n", "@overload\n",
+    "    def area(self): ...\n", "if x:\n", "else:\n", "    else:\n", "x = 1; y = 2\n", '    """Return the area."""\n',
+    "<think>", "</think>\n", "<|im_end|>", "\r\n", "\x0c", "\\\n", "    async def area(r): return 2\n", "1. ```py\n",
+    "   x\n", "> a\n", "lambda: 0\n", "f'{", "\u2028", "é = 'ж'\n", "\x00", "    ",
+]  # fmt: skip
+CONTEXTS = [
+    "def area(r):\n", 'def area(r):\n    """Return the area."""\n', "class A:\n\tdef area(self):\n", "def area(r): ",
+    'def area(r): "Doc."; ', "class A:\r\n  def area(self):\r\n",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=30), st.sampled_from(CONTEXTS))
+def test_nothing_is_invented_whatever_the_answer(answer: str, left: str) -> None:
+    def words(text: str) -> list[str]:
+        return [word for line in NEWLINE.split(text) for word in line.replace(";", " ").split()]
+
+    given_words = iter(words(answer))
+    # What is left stands in the answer in the same order: `in` consumes the iterator.
+    assert all(any(word in other for other in given_words) for word in words(extract_answer(answer, left).body))
+
+
+def test_answer_that_never_ends_takes_no_minutes() -> None:
+    answer = "```python\n" + "    # the same line over and over again\n" * 20_000
+    assert extract_answer(answer, CONTEXTS[0]).body == ""
+    assert extract_answer("def area(r):\n    return 1\n" * 1_000, CONTEXTS[0]).body == "    return 1"

@@ -30,7 +30,7 @@ def report(
     if broken is not None:
         main.take({"t": "broken", "id": "t.py", "text": broken})
     result = ExecResult(0, b"", b"", 1.0, 1.0, None, killed_by)
-    return ExecReport(main, {}, None, fault, 0, 0.0, result)
+    return ExecReport(main=main, jobs={}, full=None, fault=fault, forged=0, at="", cpu_seconds=0.0, result=result)
 
 
 BOTH = [phase(nodeid) for nodeid in TESTS]
