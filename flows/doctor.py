@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,12 +14,12 @@ from rich.table import Table
 
 from sandbox.backends import make_backend
 from sandbox.backends.probing import unusable
+from sandbox.interpreters import find_interpreters
 from sandbox.protocol import Capabilities
+from sandbox.uv import find_uv
 from schemas.config import load_config
 from schemas.errors import ConfigError
 from schemas.execution import BackendName, RealCodeConfig
-
-_PROGRAMS = ("git", "uv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,10 @@ class Diagnosis:
     """Every backend, tried just now."""
     programs: Mapping[str, str]
     """Versions of the programs that are needed, empty where one is not there."""
+    interpreters: Mapping[str, str]
+    """Where the interpreters are that environments are built with, by version."""
+    advice: str = ""
+    """Why interpreters that the configuration names are not there."""
 
     @property
     def safe(self) -> bool:
@@ -40,7 +43,10 @@ class Diagnosis:
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
         backends = [{**asdict(found), "isolation": found.isolation} for found in self.backends]
-        return {"safe": self.safe, "backends": backends, "programs": dict(self.programs)}
+        return {
+            "safe": self.safe, "backends": backends, "programs": dict(self.programs),
+            "interpreters": dict(self.interpreters), "advice": self.advice,
+        }  # fmt: skip
 
 
 def diagnose(config: RealCodeConfig) -> Diagnosis:
@@ -51,13 +57,24 @@ def diagnose(config: RealCodeConfig) -> Diagnosis:
             backends.append(make_backend(name, config.image).probe())
         except ConfigError as error:
             backends.append(unusable(name.value, str(error)))
-    return Diagnosis(tuple(backends), {name: version_of(name) for name in _PROGRAMS})
+    try:
+        found, advice = find_interpreters(config.pythons), ""
+    except ConfigError as error:
+        found, advice = [], str(error)
+    interpreters = {interpreter.text: str(interpreter.home) for interpreter in found}
+    return Diagnosis(tuple(backends), {"git": version_of("git"), "uv": _uv_version()}, interpreters, advice)
+
+
+def _uv_version() -> str:
+    try:
+        return version_of(str(find_uv()))
+    except ConfigError:
+        return ""
 
 
 def version_of(program: str) -> str:
-    """Return the version that a program tells, the last word of its first line with a digit; empty without it."""
-    beside = str(Path(sys.executable).parent)  # where pip puts uv, also when the environment is not active
-    path = shutil.which(program) or shutil.which(program, path=beside)
+    """Return the version that a program tells, the first word of its first line with a digit; empty without it."""
+    path = shutil.which(program)
     if path is None:
         return ""
     told = subprocess.run((path, "--version"), capture_output=True, text=True, check=False).stdout.splitlines()
@@ -93,7 +110,9 @@ def show(console: Console, found: Diagnosis) -> None:
             name = backend.backend if what == "usable" else f"{backend.backend}, {what}"
             console.print(f"{name}: {why}", markup=False, highlight=False)
     for program, version in found.programs.items():
-        console.print(f"{program}: {version or 'not found on the PATH'}", markup=False, highlight=False)
+        console.print(f"{program}: {version or 'not found'}", markup=False, highlight=False)
+    interpreters = ", ".join(found.interpreters) or found.advice or "none found"
+    console.print(f"interpreters for environments: {interpreters}", markup=False, highlight=False)
     if found.safe:
         console.print("real_code can be built on this machine.")
     else:

@@ -248,8 +248,8 @@ class DockerBackend:
     def __init__(self, image: str) -> None:
         if not _DIGEST.fullmatch(image):
             raise ConfigError(
-                "real_code.image must name an image by digest (name@sha256:...) or local id: a tag may change"
-                + (f", and {image!r} is one" if image else "")
+                f"real_code.image {f'is {image!r}' if image else 'is not set'}: name an image by digest "
+                "(name@sha256:...) or local id; a tag may change"
             )
         self.image = image
         self.api, self.address = connect()

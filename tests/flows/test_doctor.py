@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -38,6 +39,15 @@ def test_every_promise_is_kept_or_its_absence_explained() -> None:
         assert all(backend.missing.values())
     assert diagnosis.programs["git"]
     assert diagnosis.programs["uv"]
+    assert diagnosis.interpreters
+    assert all(Path(home).is_dir() for home in diagnosis.interpreters.values())
+
+
+def test_an_interpreter_that_is_asked_for_and_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "BackendName", ())
+    diagnosis = doctor.diagnose(RealCodeConfig(pythons=("2.7",)))
+    assert (diagnosis.backends, diagnosis.interpreters) == ((), {})
+    assert "no Python 2.7 that runs was found" in diagnosis.advice
 
 
 def test_unsafe_local_says_what_it_is() -> None:
@@ -56,18 +66,22 @@ def test_the_exit_code_tells_whether_a_safe_backend_is_there(
         found("docker", False, {"usable": "no engine"}),
         found("unsafe-local", True),
     )
-    monkeypatch.setattr(doctor, "diagnose", lambda config: Diagnosis(backends, {"git": "2.0", "uv": ""}))
+    monkeypatch.setattr(
+        doctor,
+        "diagnose",
+        lambda config: Diagnosis(backends, {"git": "2.0", "uv": ""}, {"3.9.1": "/a", "3.12.0": "/b"}),
+    )
     result = CliRunner().invoke(cli, ["doctor", "--json"])
     assert (result.exit_code, json.loads(result.stdout)["safe"]) == (code, usable)
     result = CliRunner().invoke(cli, ["doctor"])
     assert result.exit_code == code
     assert "docker: no engine\n" in result.stdout
-    assert "uv: not found on the PATH\n" in result.stdout
+    assert "uv: not found\ninterpreters for environments: 3.9.1, 3.12.0\n" in result.stdout
 
 
 def test_json_has_the_documented_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = {"cpu": "no share"}
-    diagnosis = Diagnosis((found("bubblewrap", True, missing),), {"git": "2.39.5"})
+    diagnosis = Diagnosis((found("bubblewrap", True, missing),), {"git": "2.39.5"}, {"3.12.1": "/opt/python"})
     monkeypatch.setattr(doctor, "diagnose", lambda config: diagnosis)
     assert json.loads(CliRunner().invoke(cli, ["doctor", "--json"]).stdout) == {
         "safe": True,
@@ -78,6 +92,8 @@ def test_json_has_the_documented_keys(monkeypatch: pytest.MonkeyPatch) -> None:
             }
         ],
         "programs": {"git": "2.39.5"},
+        "interpreters": {"3.12.1": "/opt/python"},
+        "advice": "",
     }  # fmt: skip
 
 
@@ -98,12 +114,15 @@ def test_the_program_ends_with_the_exit_code(monkeypatch: pytest.MonkeyPatch) ->
 from flows import doctor
 from flows.cli import main
 import sys
-doctor.diagnose = lambda config: doctor.Diagnosis((), {})
+doctor.diagnose = lambda config: doctor.Diagnosis((), {}, {})
 sys.argv = ["postquem", "doctor", "--json"]
 main()
 """
     result = subprocess.run((sys.executable, "-c", script), capture_output=True, text=True, check=False)
-    assert (result.returncode, json.loads(result.stdout)) == (1, {"safe": False, "backends": [], "programs": {}})
+    assert (result.returncode, json.loads(result.stdout)) == (
+        1,
+        {"safe": False, "backends": [], "programs": {}, "interpreters": {}, "advice": ""},
+    )
 
 
 def test_a_program_that_is_not_there_has_no_version() -> None:

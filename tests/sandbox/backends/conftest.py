@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.backends import open_backend
+from sandbox.backends.cgroups import find_cgroups
 from sandbox.protocol import Backend, Bind, Limits, SandboxSpec, Session
 from schemas.execution import BackendName, ExecResult, RealCodeConfig
 from tests.sandbox.backends.engine import SharedEngine
@@ -79,6 +80,14 @@ def box(request: pytest.FixtureRequest, interpreter: Bind) -> Box:
         pytest.skip(why)
     image = request.getfixturevalue("image") if name is BackendName.DOCKER else ""
     return Box(open_backend(RealCodeConfig(backend=name, image=image)), (interpreter,))
+
+
+@pytest.fixture
+def groups(box: Box) -> None:
+    """Skip where nothing limits a whole process tree: a bomb would do harm. What holds then is tested apart."""
+    found = find_cgroups()
+    if found.version == "none" and box.backend.name != "docker":
+        pytest.skip(f"no control groups: {found.why_not}")
 
 
 @pytest.fixture(scope="module")

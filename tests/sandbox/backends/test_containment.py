@@ -26,6 +26,7 @@ def assert_next_command_runs(session: Session) -> None:
 
 
 @everywhere
+@pytest.mark.usefixtures("groups")
 def test_a_fork_bomb_ends_at_its_limit(session: Session) -> None:
     result = python(
         session,
@@ -48,6 +49,7 @@ except BlockingIOError:
 
 
 @everywhere
+@pytest.mark.usefixtures("groups")
 def test_a_fork_bomb_that_never_stops_is_ended(session: Session) -> None:
     bomb = """
 import os
@@ -62,6 +64,7 @@ while True:
 
 
 @everywhere
+@pytest.mark.usefixtures("groups")
 def test_a_memory_hog_is_killed_and_told_apart(session: Session) -> None:
     result = python(session, "x = bytearray(1 << 30); print(len(x))")
     assert (*killed(result), result.stdout) == (137, KilledBy.OOM, b"")
@@ -69,6 +72,7 @@ def test_a_memory_hog_is_killed_and_told_apart(session: Session) -> None:
 
 
 @everywhere
+@pytest.mark.usefixtures("groups")
 def test_a_child_that_takes_too_much_memory_leaves_its_parent_alive(session: Session) -> None:
     result = python(
         session,
@@ -85,6 +89,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @everywhere
+@pytest.mark.usefixtures("groups")
 def test_memory_of_all_processes_counts_together(session: Session) -> None:
     result = python(
         session,
@@ -151,6 +156,7 @@ def test_an_endless_loop_ends_at_its_time(session: Session) -> None:
 
 
 @everywhere
+@pytest.mark.usefixtures("groups")
 def test_a_throttled_command_gets_its_share(session: Session) -> None:
     result = python(session, "while True: pass", limits=replace(LIMITS, wall_seconds=2, cpus=0.2))
     assert killed(result) == (137, KilledBy.TIMEOUT)

@@ -12,7 +12,7 @@ from sandbox.backends.docker_engine import readable_by_all
 from sandbox.protocol import Limits, Network, SandboxSpec
 from schemas.errors import ConfigError, SandboxError
 from schemas.execution import BackendName, RealCodeConfig
-from tests.sandbox.backends.conftest import Box, everywhere, sh, why_no_bubblewrap
+from tests.sandbox.backends.conftest import Box, contained, everywhere, sh, why_no_bubblewrap
 
 IMAGE = "sha256:" + "0" * 64
 
@@ -114,11 +114,9 @@ def test_only_a_small_part_of_the_host_is_bound() -> None:
     }  # fmt: skip
 
 
-@everywhere
+@contained
 def test_for_the_index_the_network_is_open_and_only_then(box: Box) -> None:
     """The interfaces tell; nothing is contacted."""
-    if box.backend.name == "unsafe-local":
-        pytest.skip("unsafe-local always has the host's network, and says so")
     host = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
     script = "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '"
     with box.backend.open(box.spec()) as session:

@@ -147,6 +147,7 @@ def test_a_command_that_takes_too_long_is_ended(session: Session) -> None:
 
 
 @contained
+@pytest.mark.usefixtures("groups")
 def test_limits_of_one_command_do_not_outlast_it(session: Session) -> None:
     hog = "head -c 60M /dev/zero | tail -c 60M | wc -c"
     small = replace(LIMITS, memory_bytes=40 << 20)
