@@ -1,6 +1,6 @@
 """Functions proven per minute of processor time: ours, and the procedure of the PyPI package `repositorytest`.
 
-    python -m bench.real_code [--repo PATH ...] [--functions 5] [--seed 0] [--cache FOLDER]
+    python -m bench.real_code [--repo PATH ...] [--functions 5] [--limit N] [--seed 0] [--cache FOLDER]
 
 The package (MERA Code's repotest 0.5) runs the whole suite in a new process once on the original and once for each mock
 of a function, with the file changed on disk. It clones over the network into a container or a conda environment, so
@@ -52,15 +52,13 @@ class Input:
 
     name: str
     """Its name in the table."""
-    source: Path
-    """Its tree."""
     built: BuiltEnvironment
-    """Its environment."""
+    """Its tree and environment."""
 
     @property
     def spec(self) -> SandboxSpec:
         """Return its sandbox."""
-        return SandboxSpec(self.source, self.built.binds, self.built.env, limits_of(CONFIG, CONFIG.suite_seconds))
+        return SandboxSpec(self.built.source, self.built.binds, self.built.env, limits_of(CONFIG, CONFIG.suite_seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +108,15 @@ def judged_functions(proof: Proof) -> dict[str, tuple[tuple[str, ...], tuple[Moc
     return {**proven, **dropped}
 
 
-def compare(item: Input, sample: int, seed: int) -> Result:
-    """Prove a repository and run the procedure on a sample of the functions that ours judged."""
+def compare(item: Input, sample: int, seed: int, limit: int | None = None) -> Result:
+    """Prove a repository and run the procedure on a sample of the functions that ours judged.
+
+    With `limit` only that many of its functions are looked at, whether or not a test enters them.
+    """
     backend = open_backend(CONFIG)
-    files, targets = targets_of(item.source)
+    files, targets = targets_of(item.built.source)
+    if limit is not None and limit < len(targets):
+        targets = sorted(random.Random(seed).sample(targets, limit), key=lambda target: target.row_id)
     proof = prove(backend, item.spec, item.built, files, targets, CONFIG)
     judged = judged_functions(proof)
     if not judged:
@@ -170,7 +173,7 @@ def sample_input():  # type: ignore[no-untyped-def]  # noqa: ANN201 - a context 
         (folder / "environment").mkdir()
         built = make_environment(folder / "environment")
         env: Mapping[str, str] = {**built.env, "PYTHONPATH": f"{built.env['PYTHONPATH']}:/w/src/src"}
-        yield Input("sample", folder / "s", replace(built, env=env))
+        yield Input("sample", replace(built, env=env, source=folder / "s"))
 
 
 @contextmanager
@@ -183,7 +186,7 @@ def repository_input(clone: Path, cache: Path):  # type: ignore[no-untyped-def] 
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "source"
         export_tree(clone, commit_id, source)
-        yield Input(clone.stem, source, build_environment(source, at, open_backend(CONFIG), CONFIG, cache))
+        yield Input(clone.stem, build_environment(source, at, open_backend(CONFIG), CONFIG, cache))
 
 
 def report(results: Sequence[Result]) -> str:
@@ -209,6 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Functions proven per minute of processor time, side by side.")
     parser.add_argument("--repo", type=Path, action="append", default=[], help="bare clone; may be repeated")
     parser.add_argument("--functions", type=int, default=5, help="functions on which the procedure is run")
+    parser.add_argument("--limit", type=int, help="functions of each repository that are looked at (default: all)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "postquem-bench-environments")
     options = parser.parse_args(arguments)
@@ -216,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for clone in options.repo or [None]:
         try:
             with repository_input(clone, options.cache) if clone else sample_input() as item:
-                results.append(compare(item, options.functions, options.seed))
+                results.append(compare(item, options.functions, options.seed, options.limit))
         except DataError as error:
             print(f"{clone.stem if clone else 'sample'}: {error}")
     if results:

@@ -17,6 +17,10 @@ FOLDER = f"{HANDED_IN}/runner"
 JOB = f"{HANDED_IN}/job.json"
 # In the tree, because nothing else can be removed from inside; the supervisor does that before it starts anything.
 KEY = f"{SOURCE}/.postquem-key"
+_MODULES = (
+    "__init__", "forks", "fresh", "mutate", "plugin", "processes", "runner", "suite", "supervisor", "tracing", "warmed",
+    "wire",
+)  # fmt: skip
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     f"from {PACKAGE}.supervisor import main; main(sys.argv[1], sys.argv[2], sys.argv[3])"
@@ -69,7 +73,7 @@ class Job:
 def runner_files() -> Mapping[str, bytes]:
     """Return the files of the runner by their place in a sandbox."""
     folder = Path(__file__).with_name("inside")
-    return {f"{FOLDER}/{PACKAGE}/{path.name}": path.read_bytes() for path in sorted(folder.glob("*.py"))}
+    return {f"{FOLDER}/{PACKAGE}/{name}.py": (folder / f"{name}.py").read_bytes() for name in _MODULES}
 
 
 def run_job(
