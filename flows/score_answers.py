@@ -204,10 +204,10 @@ def _judge_group(means: _Means, group: _Group, found: Callable[[RealCode, str, R
         for item in group.wanted:
             for body in item.bodies:
                 if (item.task.instance_id, body) not in judged:
-                    reason = f", {failed.reason}"
+                    reason = f"; unscored, {failed.reason}: {' '.join(failed.detail.split())}"
                     found(item.task, body, failed)
     seconds = (datetime.now(UTC) - started).total_seconds()
-    means.progress.note(f"    score  {group.repo}: {group.n_bodies:,} bodies ({seconds:.1f} s{reason})")
+    means.progress.note(f"    score  {group.repo}: {group.n_bodies:,} bodies ({seconds:.1f} s){reason}")
 
 
 @contextmanager
