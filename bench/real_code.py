@@ -44,6 +44,7 @@ from tests.sandbox.environments import make_environment
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "foyer.fi"
 CONFIG = RealCodeConfig()
+_NO_INPUT = frozenset({"test", "tests", "testing", "conftest.py", "docs", "examples", "benchmarks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def targets_of(source: Path) -> tuple[dict[str, bytes], list[Target]]:
     targets = []
     for path in sorted(source.rglob("*.py")):
         name = path.relative_to(source).as_posix()
-        if "test" in name or name.startswith(("docs/", "examples/", "benchmarks/")):
+        if any(part in _NO_INPUT or part.startswith("test_") for part in name.split("/")):
             continue
         files[name] = path.read_bytes()
         for span in find_methods(files[name], parse(files[name])):

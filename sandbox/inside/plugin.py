@@ -114,7 +114,11 @@ class Selection:
         self.excluded = frozenset(job.get("excluded", ()))
         self.files = None if ids is None else frozenset(id_.split("::", 1)[0] for id_ in ids)
         self.reverse = bool(job.get("reverse"))
-        self.root = Path.cwd()
+        self.root = os.getcwd()
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Note the folder that node ids are relative to."""
+        self.root = str(config.rootpath)
 
     def ignores(self, path: Any) -> bool | None:  # noqa: ANN401 - pathlib or py.path, by the version of pytest
         """Leave out files without a wanted test; `__init__.py` belongs to those beside it."""

@@ -136,6 +136,6 @@ def test_what_runs_inside_needs_no_newer_python_than_environments_have(path: str
 
 STANDARD = {
     "__future__", "collections", "contextlib", "ctypes", "gc", "hashlib", "hmac", "importlib", "inspect", "json",
-    "mmap", "os", "pathlib", "select", "shutil", "signal", "socket", "struct", "sys", "tempfile", "textwrap",
+    "mmap", "os", "pathlib", "random", "select", "shutil", "signal", "socket", "struct", "sys", "tempfile", "textwrap",
     "threading", "time", "types", "typing", "warnings",
 }  # fmt: skip

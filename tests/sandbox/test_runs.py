@@ -1,5 +1,6 @@
 """The runner inside a real sandbox: what it reports, and that nobody else can."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,21 @@ def test_command_that_says_nothing_is_a_fault() -> None:
     result = ExecResult(137, b"forged\n", b"", 1.0, 1.0, None, KilledBy.OOM)
     assert read_report(result, b"key").fault == "the sandbox ended the run: oom"
     assert read_report(ExecResult(1, b"", b"", 1.0, 1.0, None), b"key").fault == "the supervisor died with status 1"
+
+
+def test_wanted_tests_are_found_where_their_ids_begin_at_another_folder(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "code/pytest.ini": "[pytest]\n",
+        "code/tests/__init__.py": "",
+        "code/tests/test_a.py": "def test_a(): pass\ndef test_b(): pass\n",
+        "code/tests/test_c.py": "raise ValueError\n",
+    }
+    built = replace(
+        small_environment,
+        environment=replace(small_environment.environment, pytest_args=("-p", "no:cacheprovider", "code")),
+    )
+    with BubblewrapBackend().open(spec_for(built, tmp_path, files)) as session:
+        report = run_job(session, built, Job(ids=["tests/test_a.py::test_b"]), LIMITS)
+    assert (run_fault(report), report.main.collected, report.main.broken) == ("", ["tests/test_a.py::test_b"], [])
