@@ -37,8 +37,11 @@ _MANY_ARGUMENTS = 4_000
 _SCRIPT = "/etc/command"
 # The first version with --disable-userns.
 _DISABLES_USERNS = (0, 8)
-HINT = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
-kernel.apparmor_restrict_unprivileged_userns=0), or use backend docker"
+HINT = (
+    "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
+    "kernel.apparmor_restrict_unprivileged_userns=0), give root CAP_SYS_ADMIN (a container that is started with it) or "
+    "start as another user, or use backend docker"
+)
 
 
 class BubblewrapSession(HeldSession):

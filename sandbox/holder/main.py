@@ -13,7 +13,7 @@ import signal
 import socket
 from typing import Any
 
-from sandbox.holder.commands import become, end_children, report_of
+from sandbox.holder.commands import become, cpu_seconds_of, end_children, report_of
 from sandbox.holder.files import read_file, write_file
 from sandbox.holder.mounts import adopt_orphans
 from sandbox.holder.places import MountedPlace, PlainPlace
@@ -83,20 +83,22 @@ class Holder:
         os.chdir(place.stage)
         for descriptor in (*descriptors, status_in):
             os.close(descriptor)
-        killed, full = self._watch(started, place)
+        killed, full, spent = self._watch(started, place)
         _, code, usage = os.wait4(started, 0)
         report = report_of(status)
         end_children()
         returncode = os.waitstatus_to_exitcode(code)
         return {
             "returncode": 128 - returncode if returncode < 0 else returncode, "killed": killed,
-            "disk_full": full or place.is_full(), "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "disk_full": full or place.is_full(), "cpu_seconds": max(spent, usage.ru_utime + usage.ru_stime),
             "started": isinstance(place, PlainPlace) or killed or "exit-code" in report or returncode != _NOT_STARTED,
         }  # fmt: skip
 
-    def _watch(self, process: int, place: MountedPlace | PlainPlace) -> tuple[bool, bool]:
-        """Wait for the process; return whether it was killed and whether the disk was seen to be full."""
-        ended, killed, full = os.pidfd_open(process), False, False
+    def _watch(self, process: int, place: MountedPlace | PlainPlace) -> tuple[bool, bool, float]:
+        """Wait for the process; return whether it was killed, whether the disk was seen to be full, and, when it was
+        killed, its processor time, since nobody waits for descendants that are killed.
+        """
+        ended, killed, full, spent = os.pidfd_open(process), False, False, 0.0
         poll = select.poll()
         poll.register(ended, select.POLLIN)
         poll.register(self.connection, select.POLLIN)
@@ -105,8 +107,9 @@ class Holder:
             full = full or place.is_full()
             if ended in ready:
                 os.close(ended)
-                return killed, full
+                return killed, full, spent
             if not killed and (self.connection.fileno() in ready or os.getppid() != self.owner_process):
+                spent = cpu_seconds_of(process)
                 os.kill(process, signal.SIGKILL)
                 with contextlib.suppress(ProcessLookupError):  # it had not become a group yet
                     os.killpg(process, signal.SIGKILL)

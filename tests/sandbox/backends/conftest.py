@@ -68,9 +68,12 @@ def why_no_bubblewrap() -> str:
     """Return why this machine can run no sandbox of bubblewrap's, by the simplest one; empty when it can."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
-    simplest = ("bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true")
-    result = subprocess.run(simplest, capture_output=True, text=True, check=False)
-    return f"bubblewrap cannot work here: {result.stderr}" if result.returncode else ""
+    simplest = ["bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    for command in [["unshare", "--mount", "true"], simplest] if os.getuid() == 0 else [simplest]:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            return f"bubblewrap cannot work here: {result.stderr.strip()}"
+    return ""
 
 
 @pytest.fixture(scope="module")

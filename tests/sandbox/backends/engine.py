@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+from docker.errors import DockerException
 
 PROGRAMS = (
     "cat", "chmod", "cp", "cut", "df", "dirname", "env", "false", "find", "getent", "grep", "head", "hostname", "id",
@@ -74,8 +75,11 @@ def answers(socket: str) -> bool:
             trial.connect(socket.removeprefix("unix://"))
         except OSError:
             return False
-    with contextlib.closing(docker.DockerClient(base_url=socket, timeout=5)) as client:
-        return bool(client.ping())
+    try:
+        with contextlib.closing(docker.DockerClient(base_url=socket, timeout=5)) as client:
+            return bool(client.ping())
+    except DockerException:  # it is starting, or about to end
+        return False
 
 
 def _end_with_parent() -> None:
@@ -103,7 +107,9 @@ def start_engine(folder: Path) -> tuple[str, "subprocess.Popen[bytes]"]:
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
             process.wait()
-            raise OSError(f"dockerd did not start: {(folder / 'dockerd.log').read_text()[-1000:]}")
+            told = (folder / "dockerd.log").read_text().strip().rpartition("\n")[2]
+            remove_engines()
+            raise OSError(f"dockerd did not start: {told}")
         time.sleep(0.1)
     return socket, process
 
