@@ -109,8 +109,9 @@ def rebuild_environment(
 
 
 def _interpreters(backend: Backend, config: RealCodeConfig) -> list[Interpreter]:
-    """Return the interpreters that sandboxes of a backend can have."""
-    return find_in_image(backend) if backend.name == _IMAGE_BACKEND else find_interpreters(config.pythons)
+    """Return the interpreters that sandboxes of a backend can have: an image's own, unless some are named by path."""
+    named = any("/" in item for item in config.pythons)
+    return find_in_image(backend) if backend.name == _IMAGE_BACKEND and not named else find_interpreters(config.pythons)
 
 
 def _choices(config: RealCodeConfig) -> list[object]:

@@ -26,6 +26,8 @@ CACHE = "/w/cache"
 _SCRATCH = "/tmp/uv"  # noqa: S108 - a path inside, of a file system that is the sandbox's own
 # Exit codes of uv: 1 when the requirements have no solution, 2 when it could not do its work.
 _UNSATISFIABLE = 1
+# What a shell says of a program that may not run or lacks its libraries.
+_DOES_NOT_RUN = (126, 127)
 _DETAIL = 600
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 # uv starts a thread for each processor and a pool for its downloads.
@@ -191,6 +193,8 @@ class Workbench:
             no_wheel = "no usable wheels" in message or "no wheels" in message
             reason = "dep_needs_source_build" if no_wheel else "dep_unresolvable_at_date"
             raise UnresolvedError(reason, message, failed.stderr.decode("utf-8", "replace"))
+        if failed.returncode in _DOES_NOT_RUN:
+            raise TransientError(f"uv does not run in the sandbox: {message}")
         control = (UV, "pip", "compile", "--quiet", "--no-cache", "--python", self.interpreter.inside, "--no-deps")
         probe = self.run(
             session, [*control, f"{HANDED_IN}/control.in"], {f"{HANDED_IN}/control.in": b"pytest\n"}, Network.INDEX

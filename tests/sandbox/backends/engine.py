@@ -25,6 +25,8 @@ from typing import Any
 import docker
 from docker.errors import DockerException
 
+from sandbox.uv import find_uv
+
 PROGRAMS = (
     "cat", "chmod", "cp", "cut", "df", "dirname", "env", "false", "find", "getent", "grep", "head", "hostname", "id",
     "ln", "ls", "mkdir", "mkfifo", "mv", "od", "printf", "rm", "seq", "sh", "sleep", "stat", "tail", "touch", "tr",
@@ -50,7 +52,8 @@ def root_archive() -> bytes:
     """Return the smallest root file system that the tests' commands run in, as a tar archive."""
     programs = {Path("/usr/bin") / name: Path(str(shutil.which(name))) for name in PROGRAMS}
     modules = sorted(Path(sysconfig.get_path("stdlib")).glob("lib-dynload/*.so"))
-    loaded = libraries([*(path.resolve() for path in programs.values()), Path(sys.executable).resolve(), *modules])
+    ours = (Path(sys.executable).resolve(), find_uv())
+    loaded = libraries([*(path.resolve() for path in programs.values()), *ours, *modules])
     output = io.BytesIO()
     with tarfile.open(fileobj=output, mode="w") as archive:
         for name in ("tmp", "proc", "sys", "dev", "etc", "w"):
