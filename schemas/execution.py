@@ -36,7 +36,7 @@ class ExecResult:
     memory_bytes: int | None
     """Peak memory of the whole tree, null where the backend cannot tell."""
     killed_by: KilledBy = KilledBy.NONE
-    """The limit that ended it, or that one of its processes ran into."""
+    """The limit that ended it or that one of its processes ran into; one that led to a time-out stands before it."""
     truncated: bool = False
     """Output above the limit was dropped."""
 
