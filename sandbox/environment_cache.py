@@ -21,6 +21,7 @@ from typing import Any
 from sandbox.environment import Hold
 
 _RECORD = "record.json"
+_SIZE = "size"
 _UV_LOCK = "uv"
 # Downloads get half of the room: each is there twice, in uv's cache and as a copy in an environment.
 _UV_SHARE = 0.5
@@ -54,6 +55,7 @@ class Entry:
 
     def finish(self, record: dict[str, Any]) -> None:
         """Put what was built in its place, whole."""
+        (self.building / _SIZE).write_text(str(size_of(self.building)), encoding="ascii")
         (self.building / _RECORD).write_text(json.dumps(record, sort_keys=True), encoding="utf-8")
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.parent.mkdir(parents=True, exist_ok=True)
@@ -151,8 +153,9 @@ class EnvironmentCache:
             self._remove(_UV_LOCK, self.uv)
         entries = []
         for folder in sorted((self.root / "built").glob("*")):
-            with suppress(FileNotFoundError):
-                entries.append(((folder / _RECORD).stat().st_mtime_ns, folder, size_of(folder)))
+            with suppress(OSError, ValueError):
+                size = int((folder / _SIZE).read_text(encoding="ascii"))
+                entries.append(((folder / _RECORD).stat().st_mtime_ns, folder, size))
         total = sum(size for _, _, size in entries)
         removed = []
         for _, folder, size in sorted(entries):

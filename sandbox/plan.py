@@ -62,7 +62,7 @@ class Plan:
     constraints: tuple[str, ...] = ()
     """Bounds on versions."""
     left_out: tuple[str, ...] = ()
-    """What no index serves: direct URLs."""
+    """What no index serves: direct URLs, and lines that are no requirement."""
     guessed: tuple[str, ...] = ()
     """Lines of `tests` that no file names, sorted."""
     local: tuple[str, ...] = ()
@@ -175,7 +175,9 @@ def make_plan(
         (*(Wanted(line, "project") for line in run.lines), Wanted("pytest", "always")),
         tuple(tuple(Wanted(line, needs.found) for line in needs.lines) for needs in (*more, *places) if needs.lines),
         tuple(dict.fromkeys(line for needs in places for line in needs.constraints)),
-        tuple(dict.fromkeys(f"{url} ({needs.found})" for needs in places for url in needs.urls)),
+        tuple(
+            dict.fromkeys(f"{item} ({needs.found})" for needs in (run, *places) for item in needs.urls + needs.unread)
+        ),
         more[2].lines,
         tuple(dict.fromkeys(folder for needs in (run, *places) for folder in needs.local)),
     )

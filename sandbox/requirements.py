@@ -125,7 +125,11 @@ def _join(folder: PurePosixPath, name: str) -> str:
 
 
 def _as_constraints(needs: Needs) -> Needs:
-    return Needs(needs.found, constraints=(*needs.constraints, *needs.lines))
+    """Return requirements as bounds, which have no extras."""
+    bounds = [item for line in needs.lines if (item := parse(line)) is not None]
+    for item in bounds:
+        item.extras = set()
+    return Needs(needs.found, constraints=(*needs.constraints, *map(str, bounds)), unread=needs.unread)
 
 
 def _place(value: str, folder: PurePosixPath, found: str) -> Needs:

@@ -47,8 +47,17 @@ def find_test_needs(root: Path, own_name: str | None) -> Found:
     development = [needs for name, needs in named if not is_test_name(name) and is_development_name(name)]
     development += [needs for kind, needs in files if kind == "dev"]
     last = [needs for kind, needs in files if kind == "other"]
-    last.append(sort_lines("install_requires", setup_list(read_text(root, "setup.py"), "install_requires"), own_name))
+    last += _stated_loosely(root, own_name)
     return _worth(tests), _worth(development), _worth(last)
+
+
+def _stated_loosely(root: Path, own_name: str | None) -> list[Needs]:
+    """Return the project's own requirements where only its build backend has the last word on them."""
+    setup_py = setup_list(read_text(root, "setup.py"), "install_requires")
+    setup_cfg = read_ini(root, "setup.cfg").get("options", {}).get("install_requires", "").splitlines()
+    poetry = poetry_requirements(table(read_toml(root, "pyproject.toml"), "tool", "poetry", "dependencies"))
+    lines = [line.strip() for line in (*setup_py, *setup_cfg) if line.strip()]
+    return [sort_lines("install_requires", lines, own_name), sort_lines("tool.poetry.dependencies", poetry, own_name)]
 
 
 def _worth(needs: Iterable[Needs]) -> tuple[Needs, ...]:

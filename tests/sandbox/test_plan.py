@@ -85,8 +85,8 @@ def test_plugins_are_wanted_where_the_configuration_needs_them_and_guessed_only_
 
 
 def test_direct_urls_are_left_out_of_tests_and_end_a_project(project: Project) -> None:
-    own = replace(project, tests=(Needs("file", ("one",), urls=("git+https://example.org/x.git",)),))
-    assert plan_of(own).left_out == ("git+https://example.org/x.git (file)",)
+    own = replace(project, tests=(Needs("file", ("one",), urls=("git+https://example.org/x.git",), unread=("???",)),))
+    assert plan_of(own).left_out == ("git+https://example.org/x.git (file)", "??? (file)")
     own = replace(project, dependencies=Needs("project", ("one",), urls=("x @ git+https://example.org/x.git",)))
     with pytest.raises(DataError, match=r"^direct_url_dependency: x @ git\+https://example.org/x.git$"):
         plan_of(own)

@@ -160,6 +160,8 @@ def test_setup_cfg(tmp_path: Path) -> None:
                 name = Declared
                 [options]
                 python_requires = >=3.8
+                install_requires =
+                    attrs
                 tests_require =
                     pytest-timeout
                     mock
@@ -175,6 +177,7 @@ def test_setup_cfg(tmp_path: Path) -> None:
         requires_python=">=3.8",
         installable=True,
         tests=(Needs("tests_require", ("pytest-timeout", "mock")),),
+        last_resort=(Needs("install_requires", ("attrs",)),),
         pytest=PytestSettings("setup.cfg", (), ("timeout",), ("pytest-timeout",)),
         git_version=True,
     )
@@ -213,6 +216,7 @@ def test_poetry(tmp_path: Path) -> None:
         build_requires=Needs("build-system", ("poetry-core",)),
         tests=(Needs("tool.poetry.group.test", ("pytest<9,>=8.0",), local=("packages/helper",)),),
         development=(Needs("tool.poetry.dev-dependencies", ("black",)),),
+        last_resort=(Needs("tool.poetry.dependencies", ("requests<3,>=2.28",)),),
         has_tests=True,
     )
 

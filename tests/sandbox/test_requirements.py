@@ -87,7 +87,7 @@ def test_a_requirements_file_is_read_with_everything_that_pip_reads(tmp_path: Pa
             "requirements/test.txt": "pytest>=7\n-r dev.txt\n",
             "requirements/base.txt": "attrs\r\nrich==13.*\r\n",
             "requirements/more.txt": "-r missing.txt\nmore\n",
-            "constraints.txt": "attrs<23\n",
+            "constraints.txt": "attrs[tests]<23\n",
         },
     )
     assert read_requirements_file(root, "requirements/dev.txt", "project") == Needs(
