@@ -8,6 +8,7 @@ from flows import dedup_steps, steps
 from flows.dedup_work import DedupInputs
 from flows.discovering import STAGE as DISCOVERY
 from flows.discovering import Discovered, search_repositories, usable_repositories
+from flows.execution import TESTBED, make_real_code, plan_proofs, prove_repository
 from flows.releasing import check_release, release
 from flows.run import Run
 from flows.sources import drop_repeated, plan_sources
@@ -17,6 +18,7 @@ from publishing.release import ReleaseResult
 from schemas.errors import ConfigError
 from schemas.records import Exclusion, StageReport
 from schemas.references import OldCode
+from testbeds.real_code import STAGE
 from warehouse.ledger import Unit
 from warehouse.views import rebuild_catalogue
 
@@ -61,10 +63,14 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     if until not in ("mine", "features"):
         unique, tokens = _deduplicate(run, stepper, dedup_steps.Compared(distinct.rows, points, references), done)
         if until != "dedup":
-            inputs = [
-                steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in run.config.testbeds.names
-            ]
+            names = [name for name in run.config.testbeds.names if name != TESTBED]
+            inputs = [steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in names]
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
+            if TESTBED in run.config.testbeds.names:
+                given = plan_proofs(distinct.rows, planned.rows, points, unique)
+                proven = stepper.each(STAGE, prove_repository, run, given, attrgetter("clone.record.repo"))
+                beds += stepper.each("testbeds", make_real_code, run, [tuple(proven)], lambda _: TESTBED)
+                done += proven
             done += beds
     reports = _in_order(done, sources)
     rebuild_catalogue(run.workspace, [*done, *tokens, *steps.find_vanished(run, mined)])

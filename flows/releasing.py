@@ -23,7 +23,7 @@ from schemas.search import Discovery
 from warehouse.ledger import Unit
 
 _PLACE = re.compile(r"(?P<repo>[^@]+)@(?P<commit_id>[0-9a-f]{40,64})(?::(?P<path>.*))?", re.DOTALL)
-_PARTITIONS = ("mine", "features", "cutoff")  # stages whose partition is a repository
+_PARTITIONS = ("mine", "features", "cutoff", "real_code")  # stages whose partition is a repository
 
 Location = tuple[str, str, str, str]
 
@@ -95,7 +95,10 @@ def _duplicates(run: Run, done: Sequence[Unit], beds: Sequence[Unit]) -> Duplica
                 if row_id in shown:
                     places[row_id] = (place[0], place[1], place[2])
     testbeds = [
-        row for unit in beds for row in from_table(run.ledger.read(unit, "testbed_duplicates"), TestbedDuplicates)
+        row
+        for unit in beds
+        if "testbed_duplicates" in unit.files
+        for row in from_table(run.ledger.read(unit, "testbed_duplicates"), TestbedDuplicates)
     ]  # fmt: skip
     return duplicate_facts(clusters, places, testbeds, rows("references", "reference_sets", ReferenceSet))
 

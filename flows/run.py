@@ -28,6 +28,7 @@ _STAGE_LIBRARIES = {
     "compare": _DEDUP_LIBRARIES,
     "references": ("tree-sitter", "tree-sitter-python", "pyarrow"),
     "dedup": _DEDUP_LIBRARIES,
+    "real_code": ("tree-sitter", "tree-sitter-python", "packaging", "uv"),
     "testbeds": ("tree-sitter", "tree-sitter-python"),
     "score": ("tree-sitter", "tree-sitter-python", "packaging", "uv"),
 }
@@ -39,10 +40,11 @@ _STAGE_PACKAGES = {
     "compare": ("schemas", "miners", "features", "dedup"),
     "references": ("schemas", "miners", "features", "dedup"),
     "dedup": ("schemas", "miners", "features", "dedup"),
+    "real_code": ("schemas", "miners", "features", "sandbox", "testbeds"),
     "testbeds": ("schemas", "miners", "features", "testbeds"),
     "score": ("schemas", "miners", "features", "sandbox", "scoring"),
 }
-_ALL_PACKAGES = ("schemas", "miners", "features", "dedup", "testbeds", "warehouse", "publishing")
+_ALL_PACKAGES = ("schemas", "miners", "features", "dedup", "sandbox", "testbeds", "warehouse", "publishing")
 
 
 @dataclass(frozen=True, slots=True)

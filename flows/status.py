@@ -14,13 +14,15 @@ from rich.table import Table
 from flows import dedup_steps, steps
 from flows.dedup_work import DedupInputs
 from flows.discovering import find_discovered, known_repositories
-from flows.sources import plan_sources
+from flows.execution import TESTBED, kept_rows, real_code_key, sample_key
+from flows.sources import Source, plan_sources
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
 from schemas.config import Config, load_config
 from schemas.errors import ConfigError, PipelineError
 from schemas.records import RepositoryRecord
 from schemas.references import OldCode
+from testbeds.real_code import STAGE
 from warehouse.ledger import Ledger, Unit
 from warehouse.lock import Workspace, open_workspace
 
@@ -31,6 +33,7 @@ _UPSTREAM: dict[str, tuple[str, ...]] = {
     "cutoff": (),
     "references": (),
     "dedup": ("all",),
+    STAGE: ("all",),
     "testbeds": ("all",),
 }
 UP_TO_DATE, REDO, NEVER = "up to date", "would be redone", "not done yet"
@@ -56,7 +59,8 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
     """Return every item of the recipe in its order; new commits that a fetch would bring are not known here."""
     ledger = Ledger(workspace.tables)
     units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
-    names = [source.repo for source in plan_sources(config, base, known_repositories(ledger, config)).rows]
+    sources = plan_sources(config, base, known_repositories(ledger, config)).rows
+    names = [source.repo for source in sources]
     mined = [units.get(("mine", name)) for name in names]
     points = [units.get(("features", name)) for name in names]
     items = _discovery(config, ledger)
@@ -74,9 +78,14 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
     if compared is not None and sets is not None and len(found) == len(names):
         key = dedup_steps.dedup_key(config, DedupInputs(tuple(found), tuple(compared), tuple(sets)))
     items.append(_item("dedup", "all", unique, key))
+    if TESTBED in config.testbeds.names:
+        items += _proofs(config, ledger, sources, units)
     for name in config.testbeds.names:
         key = None
-        if unique is not None:
+        if name == TESTBED:
+            proven = [units.get((STAGE, repo)) for repo in names]
+            key = sample_key(config, [unit for unit in proven if unit is not None])
+        elif unique is not None:
             inputs = steps.TestbedInputs(name, tuple(found), tuple(unit for unit in mined if unit), unique)
             key = steps.testbed_key(config, inputs)
         items.append(_item("testbeds", name, units.get(("testbeds", name)), key))
@@ -103,6 +112,25 @@ def _mine_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:
     except PipelineError:
         return None  # the unit's file is damaged: it would be redone
     return steps.mine_key(config, record)
+
+
+def _proofs(
+    config: Config, ledger: Ledger, sources: Sequence[Source], units: Mapping[tuple[str, str], Unit]
+) -> list[ItemStatus]:
+    """Return the items of proof by execution."""
+    items, unique = [], units.get(("dedup", "all"))
+    for source in sources:
+        mined, points = units.get(("mine", source.repo)), units.get(("features", source.repo))
+        key = None
+        if mined is not None and points is not None and unique is not None:
+            try:
+                [record] = from_table(ledger.read(mined, "repositories"), RepositoryRecord)
+                rows = kept_rows(ledger, points, unique)
+                key = real_code_key(config, record.head, points, rows, allowed=source.config.execute)
+            except PipelineError:
+                key = None  # a file is damaged: it would be redone
+        items.append(_item(STAGE, source.repo, units.get((STAGE, source.repo)), key))
+    return items
 
 
 def _old_code(

@@ -25,7 +25,6 @@ PYTHON_ONLY = ("--", "*.py")
 _NOTEBOOK, _TYPE_STUB, _CYTHON = b".ipynb", b".pyi", (b".pyx", b".pxd", b".pxi")
 _SUFFIXES = (_PYTHON, _NOTEBOOK, _TYPE_STUB, *_CYTHON)
 _KIN_REASONS = frozenset({"notebook", "type_stub", "cython"})
-_TOO_MANY = "too_many_files"
 _CHUNK = 1 << 16
 # git's own default of diff.renameLimit since 2.35, stated because it decides which renames are seen.
 _RENAME_LIMIT = "-l1000"
@@ -89,7 +88,7 @@ class CommitChanges:
     @property
     def is_too_large(self) -> bool:
         """Say whether the commit is left out because it changes too many files."""
-        return any(item.reason == _TOO_MANY for item in self.excluded)
+        return any(item.reason == "too_many_files" for item in self.excluded)
 
 
 def changed_files(
@@ -114,7 +113,7 @@ def changed_files(
         count = len(changes.files) + sum(item.reason not in _KIN_REASONS for item in changes.excluded)
         if count > config.max_files_per_commit:
             detail = f"{count} Python files, the limit is {config.max_files_per_commit}"
-            excluded = (Exclusion(row_id, "commits", _TOO_MANY, detail),)
+            excluded = (Exclusion(row_id, "commits", "too_many_files", detail),)
             yield CommitChanges(commit_id, header.parent_ids, excluded=excluded)
             continue
         yield changes

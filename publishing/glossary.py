@@ -58,6 +58,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     },
     ("sources",): {
         "branch_missing": "HEAD is damaged or names a branch that does not exist, and none is configured",
+        "commit_missing": "the repository has not got a commit of which answers are to be scored",
         "git_failed": "git could not read the repository; the detail has its words",
         "history_broken": "the branch's newest commit cannot be read",
         "repository_empty": "the repository has no commit",
@@ -140,6 +141,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "dependency_missing": "a module that the tests import is not in the environment; the detail names it",
         "direct_url_dependency": "the project needs a package by a direct URL, which no index serves",
         "disk_full": "the repository's tests, or the packages that they need, take more disk than they may have",
+        "execution_off": "the configuration lets nothing of the repository be executed",
         "metadata_hook_failed": "the project's build backend cannot tell its metadata; the detail has the log",
         "mock_infrastructure": "with a mock in place of the body the tests gave no answer: a report is missing, or a "
         "limit was hit",
@@ -150,6 +152,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "needs_network": "the tests reach out to a network, which they do not have",
         "needs_service": "the tests ask for a service that is not there",
         "no_interpreter": "no Python that was found fits the project",
+        "no_sandbox": "no sandbox can be had on the machine that made the release",
         "no_tests": "pytest collects no test",
         "not_at_head": "the method does not stand in the executed tree as its commit brought it",
         "not_confirmed": "in a fresh process, with the mock on disk, the tests do not fail",

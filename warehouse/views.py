@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from schemas import comparisons, history, records, search, tasks
+from schemas import comparisons, execution, history, records, search, tasks
 from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
 from warehouse.ledger import Ledger, Unit
@@ -53,6 +53,9 @@ TABLES: dict[str, type] = {
     "tasks_from_docstring": tasks.FromDocString,
     "tasks_commit_gen": tasks.CommitGen,
     "tasks_summarization_gen": tasks.SummarizationGen,
+    "proven_functions": execution.RealCode,
+    "real_code_runs": execution.RealCodeRun,
+    "tasks_real_code": execution.RealCode,
 }
 """Row type of every table of the lake; each has a view, also before it has a file."""
 

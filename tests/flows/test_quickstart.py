@@ -11,11 +11,15 @@ import time
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from flows.stopping import servers_of
-from schemas.arrow import schema_of
-from schemas.config import TESTBEDS
+from sandbox.backends import open_backend
+from schemas.arrow import from_table, schema_of
+from schemas.config import ALL_TESTBEDS, TESTBEDS
+from schemas.errors import ConfigError
+from schemas.execution import RealCode, RealCodeConfig, Verdict
 from testbeds.build import ROW_TYPES
 from tests.flows.support import ROOT, Outcome, build, fingerprints, make_repositories, postquem, write_config
 
@@ -40,20 +44,80 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]
     return folder, outcome
 
 
+@pytest.fixture(scope="module")
+def sandboxed() -> None:
+    """Skip, and say why, where this machine has no sandbox: real_code is empty there."""
+    try:
+        open_backend(RealCodeConfig())
+    except ConfigError as error:
+        pytest.skip(str(error))
+
+
 def release_of(folder: Path) -> Path:
     return folder / "data" / "releases" / "quickstart"
 
 
 def test_every_testbed_comes_out_non_empty(quickstart: tuple[Path, Outcome]) -> None:
     rows = quickstart[1].summary["testbeds"]
-    assert list(rows) == list(TESTBEDS)
-    assert all(count > 0 for count in rows.values()), rows
+    assert list(rows) == list(ALL_TESTBEDS)
+    assert all(rows[name] > 0 for name in TESTBEDS), rows
 
 
 def test_the_users_home_and_prefect_profile_are_left_alone(quickstart: tuple[Path, Outcome]) -> None:
     folder, _ = quickstart
     assert not (folder / "home" / ".prefect").exists()
     assert (folder / "data" / ".prefect" / "prefect.db").is_file()
+
+
+# What real_code makes of every new function of `foyer` that is no test (samples/README.md, "Execution").
+FOYER_TASKS = {
+    "ticket_number", "say_number", "Roll.from_label", "Roll.rolls_needed", "row_name", "SeatPlan.best_block",
+    "SeatPlan.take", "price_of", "WaitingList.serve", "WaitingList.note", "longest_wait", "check_digit", "read_number",
+    "split_seat", "Roll.tear", "SeatPlan.free_seats", "SeatPlan.hold", "WaitingList.ask", "Roll.left", "Roll.__init__",
+    "SeatPlan.__init__", "WaitingList.join", "SeatPlan.state", "badge",
+}  # fmt: skip
+FOYER_DROPPED = [
+    ("SeatPlan.draw", "mock_survived"), ("SeatPlan.state", "near_duplicate"), ("SeatPlan.state", "trivial_body"),
+    ("bill", "mock_survived"), ("cloakroom_number", "only_flaky_tests"), ("export_sales", "not_covered"),
+    ("family_rebate", "mock_survived"), ("first_called", "only_flaky_tests"), ("is_preview", "mock_survived"),
+    ("money", "not_at_head"), ("print_receipt", "not_covered"), ("radio_words", "runs_at_import"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_functions_of_foyer_are_proven_or_dropped_as_its_tests_deserve(quickstart: tuple[Path, Outcome]) -> None:
+    release = release_of(quickstart[0])
+    rows = duckdb.sql(
+        f"select fun_name, flaky_tests from read_parquet('{release}/real_code/*.parquet') where repo = 'samples/foyer'"
+    ).fetchall()
+    assert sorted(name for name, _ in rows) == sorted(FOYER_TASKS)
+    assert {name: flaky for name, flaky in rows if flaky} == {
+        "badge": ["tests/test_waiting.py::test_badges_of_all_guests"]
+    }
+    dropped = duckdb.sql(
+        f"select fun_name, reason from read_parquet('{release}/exclusions/*.parquet') where repo = 'samples/foyer' and "
+        "(stage = 'real_code' or stage like 'dedup%') and reason != 'is_test' order by all"
+    ).fetchall()
+    assert dropped == FOYER_DROPPED
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_every_row_of_real_code_is_its_file_and_names_tests_that_fail(quickstart: tuple[Path, Outcome]) -> None:
+    folder, outcome = quickstart
+    table = pq.read_table(release_of(folder) / "real_code")
+    rows = list(from_table(table, RealCode))
+    assert len(rows) == outcome.summary["testbeds"]["real_code"] > len(FOYER_TASKS)
+    for row in rows:
+        clone = folder / "data" / "repos" / "local" / f"{row.repo}.git"
+        blob = subprocess.run(
+            ["git", "--git-dir", str(clone), "show", f"{row.base_commit}:{row.path}"], check=True, capture_output=True
+        ).stdout
+        assert (row.left_context + row.canonical_solution + row.right_context).encode() == blob
+        assert row.FAIL_TO_PASS
+        assert set(row.FAIL_TO_PASS) <= set(row.PASS_TO_PASS)
+        assert not set(row.flaky_tests) & set(row.PASS_TO_PASS)
+        assert {mock.verdict for mock in row.mocks} == {Verdict.CAUGHT}
+        assert row.runs == 4
 
 
 @pytest.mark.parametrize("name", TESTBEDS)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from schemas.config import (
+    ALL_TESTBEDS,
     LicencesConfig,
-    TESTBEDS,
     DedupConfig,
     FeaturesConfig,
     MiningConfig,
@@ -225,9 +225,9 @@ def test_cutoff_is_hit_to_the_second(imported: Mapping[str, Path]) -> None:
 
 def test_quickstart_builds_every_testbed_from_samples_and_this_repository() -> None:
     config = load_config(QUICKSTART)
-    assert config.testbeds.names == TESTBEDS
+    assert config.testbeds.names == ALL_TESTBEDS
     assert config.release == ReleaseConfig(version="quickstart", name="Postquem", overwrite=True)
-    assert config.sources[1:] == (SourceConfig(git=("..",), repo="postquem/postquem", optional=True),)
+    assert config.sources[1:] == (SourceConfig(git=("..",), repo="postquem/postquem", optional=True, execute=False),)
 
 
 def test_public_example_shows_every_option_with_its_default() -> None:
