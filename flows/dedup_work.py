@@ -30,8 +30,8 @@ from schemas.references import Role
 from warehouse.ledger import Ledger, Unit
 
 _BATCH_ROWS = 20_000  # texts that are Python strings at once
-# Below this many token ids one process searches: starting the compiled join costs each further one 3 CPU seconds, as
-# much as joining 150,000 methods of 67 ids (docs/adr/0006).
+# Below this many token ids one process searches: every further one has to load the compiled join and to order all sets,
+# about as long as joining 150,000 methods of 67 ids takes (docs/adr/0006).
 SHARED_IDS = 10_000_000
 
 TokenUnits = Mapping[str, Unit]
