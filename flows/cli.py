@@ -15,6 +15,7 @@ import click
 from rich.console import Console
 
 from flows import stopping
+from flows.opt_out_command import optout
 from schemas.errors import ConfigError, PipelineError
 from schemas.execution import BackendName
 
@@ -156,6 +157,9 @@ def _read_ks(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise click.BadParameter(f"{text!r} is no list of numbers from 1 on, such as 1,5,10", param_hint="--k")
     return tuple(sorted({int(part) for part in parts}))
+
+
+cli.add_command(optout)
 
 
 def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:

@@ -9,6 +9,7 @@ from flows.dedup_work import DedupInputs
 from flows.discovering import STAGE as DISCOVERY
 from flows.discovering import Discovered, search_repositories, usable_repositories
 from flows.execution import TESTBED, make_real_code, plan_proofs, prove_repository
+from flows.opting_out import OptOutInputs, leave_out, plan_opt_outs
 from flows.releasing import check_release, release
 from flows.run import Run
 from flows.sources import drop_repeated, plan_sources
@@ -87,7 +88,7 @@ def _deduplicate(
 
     Also return the units with the token sets of all texts.
     """
-    points, cutoffs = given.points, list[Unit]()
+    points, cutoffs, entries = given.points, list[Unit](), plan_opt_outs(run)
     if run.config.dedup.copied_old is not OldCode.OFF:
         cutoffs = stepper.each("cutoff", steps.read_cutoff, run, given.clones, attrgetter("record.repo"))
     sets = stepper.each("references", dedup_steps.read_reference, run, given.references, attrgetter("title"))
@@ -100,6 +101,10 @@ def _deduplicate(
     compared = stepper.each(
         "compare", dedup_steps.compare_with_old, run, planned, attrgetter("inputs.partition")
     )  # fmt: skip
+    unwanted = (
+        [OptOutInputs(entries, tuple(given.clones), tuple(points), tuple(compared))] if entries is not None else []
+    )
+    compared += stepper.each("opt_out", leave_out, run, unwanted, lambda _: "all")
     inputs = dedup_steps.Tokenised(DedupInputs(tuple(points), tuple(compared), tuple(sets)), tokens)
     [unique] = stepper.each("dedup", dedup_steps.remove_duplicates, run, [inputs], lambda _: "all")
     done += [*cutoffs, *compared, *sets, unique]

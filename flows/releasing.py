@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from dedup.tokens import load_tokenizer
 from flows.discovering import STAGE as DISCOVERY
+from flows.opting_out import STAGE as OPT_OUT
 from flows.run import Run, code_version
 from miners.syntax import GRAMMAR_VERSION
 from publishing.discovery import DiscoveryFacts, discovery_facts
@@ -130,7 +131,9 @@ def _exclusions(run: Run, done: Sequence[Unit], unusable: Sequence[Exclusion]) -
 
 
 def _located(item: Exclusion, repo: str | None, known: dict[str, Location]) -> Exclusion:
-    """Return an exclusion with what is known of its place."""
+    """Return an exclusion with what is known of its place; of what somebody asked to leave out nothing more is told."""
+    if item.stage == OPT_OUT:
+        return item
     if item.row_id in known:
         repo, commit_id, path, fun_name = known[item.row_id]
         return replace(item, repo=repo, commit_id=commit_id, path=path, fun_name=fun_name)

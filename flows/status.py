@@ -15,11 +15,14 @@ from flows import dedup_steps, steps
 from flows.dedup_work import DedupInputs
 from flows.discovering import find_discovered, known_repositories
 from flows.execution import TESTBED, kept_rows, real_code_key, sample_key
+from flows.opting_out import STAGE as OPT_OUT
+from flows.opting_out import opt_out_key
 from flows.sources import Source, plan_sources
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
 from schemas.config import Config, load_config
 from schemas.errors import ConfigError, PipelineError
+from schemas.opt_out import ledger_paths, read_opt_outs
 from schemas.records import RepositoryRecord
 from schemas.references import OldCode
 from testbeds.real_code import STAGE
@@ -31,6 +34,7 @@ _UPSTREAM: dict[str, tuple[str, ...]] = {
     "discovery": (),
     "mine": (),
     "cutoff": (),
+    "opt_out": ("all",),
     "references": (),
     "dedup": ("all",),
     STAGE: ("all",),
@@ -72,6 +76,8 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
         items.append(_item("features", name, unit, key))
     found = [unit for unit in points if unit is not None]
     compared = _old_code(config, ledger, names, found, items)
+    if compared is not None and config.optout.files:
+        compared = _opt_outs(config, base, ledger, ([unit for unit in mined if unit], found, compared), items)
     unique = units.get(("dedup", "all"))
     sets = _reference_sets(config, base, workspace, units, items)
     key = None
@@ -101,6 +107,24 @@ def _discovery(config: Config, ledger: Ledger) -> list[ItemStatus]:
         return [_item("discovery", "all", None, None)]
     key = known.unit.key if known.is_fresh(config.search, datetime.now(UTC)) else None
     return [_item("discovery", "all", known.unit, key)]
+
+
+def _opt_outs(
+    config: Config,
+    base: Path,
+    ledger: Ledger,
+    given: tuple[Sequence[Unit], Sequence[Unit], list[Unit]],
+    items: list[ItemStatus],
+) -> list[Unit] | None:
+    """Add the item of the opt-outs; return its unit behind the comparisons with old code, None without one."""
+    mined, points, compared = given
+    unit = ledger.former(OPT_OUT, "all")
+    records = [
+        record for item in mined for record in from_table(ledger.read(item, "repositories"), RepositoryRecord)
+    ]  # fmt: skip
+    entries = read_opt_outs(ledger_paths(config.optout, base))
+    items.append(_item(OPT_OUT, "all", unit, opt_out_key(entries, records, [*points, *compared])))
+    return None if unit is None else [*compared, unit]
 
 
 def _mine_key(config: Config, ledger: Ledger, unit: Unit | None) -> str | None:

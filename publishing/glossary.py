@@ -23,6 +23,7 @@ STAGES = {
     "cutoff": "a Python file of the tree at the cutoff, equal files once; one that cannot be read can let a copy of "
     "old code pass as `added`",
     "dedup_old": "a data point, compared with the methods of the tree at the cutoff",
+    "opt_out": "a data point that `dedup_old` let through; the ledgers of opt-outs remove some",
     "references": "a row of a reference set, of the wanted language",
     "dedup_references": "a data point that `dedup_old` let through, compared with the reference sets",
     "dedup_exact": "a data point that the stages before let through, those of all repositories together",
@@ -116,6 +117,10 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     ("dedup_old",): {
         "copied_old": "similar to a method of the tree at the cutoff, which the detail names as `old=` with the "
         "similarity as `jaccard=`",
+    },
+    ("opt_out",): {
+        "opt_out_unknown": "its commit cannot be read, so that nobody can say whether somebody who opted out wrote it",
+        "opted_out": "somebody asked to leave it out: the owner of the repository or an author, for example",
     },
     ("references",): {
         "reference_line_invalid": "a line that is no JSON object",

@@ -61,6 +61,8 @@ class Manifest:
     """Commit of each repository whose tree at the cutoff new methods were compared with, null for one without."""
     duplicates: DuplicateFacts
     """Clusters of duplicates, what their removal means for each testbed, reference sets with their hashes."""
+    opted_out: int | None
+    """Rows that were left out because somebody asked for it; null when no ledger of opt-outs is configured."""
     rows: dict[str, int]
     """Rows of every config."""
     files: tuple[FileEntry, ...]
@@ -93,10 +95,17 @@ def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[F
         repositories=tuple(_public_record(record) for record in repositories),
         cutoffs=dict(sorted(inputs.cutoffs.items())),
         duplicates=inputs.duplicates,
+        opted_out=_opted_out(inputs),
         rows=rows,
         files=tuple(sorted(files, key=lambda entry: entry.path)),
         funnel=tuple(combine_reports(inputs.funnel)),
     )
+
+
+def _opted_out(inputs: ReleaseInputs) -> int | None:
+    if not inputs.config.optout.files:
+        return None
+    return sum(report.excluded_by_reason.get("opted_out", 0) for report in inputs.funnel if report.stage == "opt_out")
 
 
 def published_config(config: Config) -> dict[str, Any]:
@@ -110,6 +119,7 @@ def published_config(config: Config) -> dict[str, Any]:
     for reference, values in zip(config.dedup.references, plain["dedup"]["references"], strict=True):
         for key in ("path", "release"):
             values[key] = None if values[key] is None else public_location(values[key], reference.title)
+    plain["optout"]["files"] = [public_location(name, None) for name in config.optout.files]
     return plain
 
 

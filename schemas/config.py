@@ -17,6 +17,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from schemas.errors import ConfigError
 from schemas.execution import RealCodeConfig, check_real_code
+from schemas.opt_out import OptOutConfig
 from schemas.records import Novelty
 from schemas.references import Keep, OldCode, ReferenceConfig, check_references
 from schemas.search import SearchConfig, check_search
@@ -199,6 +200,8 @@ class Config:
     """Sampling of the testbeds."""
     real_code: RealCodeConfig = field(default_factory=RealCodeConfig)
     """Proof by execution."""
+    optout: OptOutConfig = field(default_factory=OptOutConfig)
+    """Who does not want to be in a release."""
     release: ReleaseConfig = field(default_factory=ReleaseConfig)
     """The release folder."""
 

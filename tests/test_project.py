@@ -2,10 +2,12 @@
 
 import os
 import re
+import shlex
 import subprocess
 from importlib.metadata import distributions
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -91,11 +93,13 @@ def test_make_audit_hands_on_repository_and_date() -> None:
 
 @pytest.mark.parametrize("line", commands("postquem"))
 def test_every_documented_postquem_command_is_accepted(line: str) -> None:
-    words = line[line.index("postquem") :].split()[1:]
-    assert CliRunner().invoke(cli, [words[0], "--help"]).exit_code == 0
-    known = {
-        option for parameter in cli.commands[words[0]].params for option in (*parameter.opts, *parameter.secondary_opts)
-    }
+    words = shlex.split(line[line.index("postquem") :])[1:]
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        assert words[0] in command.commands
+        command = command.commands[words.pop(0)]
+    assert CliRunner().invoke(command, ["--help"]).exit_code == 0
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {word for word in words if word.startswith("--")} <= known
 
 
@@ -103,8 +107,10 @@ def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     for name, command in cli.commands.items():
         assert f"`postquem {name}`" in text
-        for parameter in command.params:
-            assert parameter.opts[0] in text
+        for inner in command.commands.values() if isinstance(command, click.Group) else [command]:
+            assert inner.name in text
+            for parameter in inner.params:
+                assert parameter.opts[0] in text
 
 
 def test_readme_describes_every_testbed() -> None:

@@ -108,6 +108,7 @@ def test_reasons_stand_in_the_order_of_their_stages() -> None:
         "| `methods`",
         "| `features`",
         "| `dedup_old`",
+        "| `opt_out`",
         "| `references`",
         "| `dedup_references`",
         "| `dedup_exact`, `dedup_near`",

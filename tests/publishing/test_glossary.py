@@ -12,6 +12,7 @@ from dedup.evidence import EXACT_STAGE, NEAR_STAGE
 from dedup.policies import STAGE as MATCH_STAGE
 from dedup.references import STAGE as REFERENCES_STAGE
 from features.compute import STAGE as FEATURES_STAGE
+from flows.opting_out import STAGE as OPT_OUT_STAGE
 from miners.commits import STAGE as COMMITS_STAGE
 from miners.cutoff import STAGE as CUTOFF_STAGE
 from miners.discovery import STAGE as DISCOVERY_STAGE
@@ -90,7 +91,14 @@ def other(): return "ninth"
 def test_every_stage_has_a_meaning() -> None:
     mining = {COMMITS_STAGE, "sources", "files", "methods", "index", "history"}
     dedup = {OLD_STAGE, REFERENCES_STAGE, MATCH_STAGE, EXACT_STAGE, NEAR_STAGE}
-    assert set(STAGES) == mining | dedup | {DISCOVERY_STAGE, FEATURES_STAGE, CUTOFF_STAGE, "real_code", "testbed_*"}
+    assert set(STAGES) == mining | dedup | {
+        DISCOVERY_STAGE,
+        OPT_OUT_STAGE,
+        FEATURES_STAGE,
+        CUTOFF_STAGE,
+        "real_code",
+        "testbed_*",
+    }
     assert {stage_name(f"testbed_{name}") for name in TESTBEDS} == {"testbed_*"}
     assert stage_meaning("testbed_random_cut") == STAGES["testbed_*"]
     assert stage_meaning("commits") == STAGES["commits"]

@@ -69,6 +69,7 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
             "testbeds": [],
             "references": [],
         },
+        "opted_out": None,
         "rows": {"raw_data": 6},
         "files": [
             {"path": "README.md", "rows": None, "sha256": "1" * 64, "bytes": 10},
