@@ -4,6 +4,7 @@ The tree is the one of `code` parsed alone, its root (`module`) counted as a lev
 (keywords, operators, brackets) and comments count. Line ends: a lone CR is read as LF.
 """
 
+import re
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -25,6 +26,9 @@ _IDENTIFIER = _kind("identifier")
 # kind is a leaf.
 _FIRST_RULE = _kind("module")
 _start = attrgetter("start_byte")
+# The only anonymous nodes that have children, `not in` and `is not`, stand in comparisons; comments may part the words.
+_COMPARISON = _kind("comparison_operator")
+_TWO_WORDS = re.compile(rb"\b(?:not(?:\s|\\|#[^\n]*+)++in|is(?:\s|\\|#[^\n]*+)++not)\b")
 # Nodes that the software metrics need; collected here so that the tree is walked once.
 _LANDMARKS = tuple(_kind(name) for name in ("function_definition", "case_clause", "string", "interpolation"))
 
@@ -60,11 +64,14 @@ class Landmarks(NamedTuple):
 def count_nodes(tree: Tree) -> tuple[AstCounts, Landmarks]:
     """Return the tree's counts and landmarks.
 
-    Making Python objects of nodes is most of the cost: every node below the root becomes one exactly once, all
-    children of a node in one call.
+    Making Python objects of nodes is most of the cost: every named node below the root becomes one exactly once, all
+    children of a node in one call. Anonymous ones are tokens, which count by number alone; what else they may be is
+    looked at where there are two-word operators or errors.
     """
     root = tree.root_node
     text = bytes(root.start_byte) + (root.text or b"")  # slices of it cost a third of Node.text
+    has_errors = root.has_error
+    is_plain = not has_errors and _TWO_WORDS.search(text) is None
     identifiers: set[bytes] = set()
     landmarks: dict[int, list[Node]] = {kind: [] for kind in _LANDMARKS}
     levels, level = 0, [root]
@@ -72,7 +79,7 @@ def count_nodes(tree: Tree) -> tuple[AstCounts, Landmarks]:
         levels += 1
         below = []
         for node in level:
-            for child in node.children:
+            for child in node.named_children if is_plain else _children(node, has_errors):
                 kind = child.kind_id
                 if kind >= _FIRST_RULE:
                     below.append(child)
@@ -86,6 +93,11 @@ def count_nodes(tree: Tree) -> tuple[AstCounts, Landmarks]:
     errors, missing = _count_errors(root)
     counts = AstCounts(root.descendant_count - 1, levels, errors, missing, len(identifiers))
     return counts, Landmarks(*map(_in_source_order, landmarks.values()))
+
+
+def _children(node: Node, has_errors: bool) -> list[Node]:
+    """Return the children of a node, those without a name only where they may have children of their own."""
+    return node.children if has_errors or node.kind_id == _COMPARISON else node.named_children
 
 
 def _in_source_order(nodes: list[Node]) -> tuple[Node, ...]:

@@ -202,6 +202,7 @@ class ObjectReader:
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir
         self._contents: Process | None = None
+        self._last: tuple[str, str, bytes] = ("", "", b"")
         self._headers: Process | None = None
 
     def __enter__(self) -> "ObjectReader":
@@ -217,16 +218,27 @@ class ObjectReader:
                 _stop(process)
         self._contents = self._headers = None
 
-    def read(self, object_id: str) -> tuple[str, bytes]:
-        """Return an object's type and contents; raise DataError `object_missing` or `object_corrupt`."""
+    def read(self, object_id: str, max_bytes: int | None = None) -> tuple[str, bytes]:
+        """Return an object's type and contents; raise DataError `object_missing` or `object_corrupt`.
+
+        One above `max_bytes` is not held in memory: DataError `file_too_large`.
+        """
+        if self._last[0] == object_id:  # a commit is asked for its message and then for its tree
+            return self._last[1:]
         if self._contents is None:
             self._contents = self._start("--batch")
         kind, size = self._ask(self._contents, object_id)
-        data = self._contents.stdout.read(size + 1) if self._contents.stdout else b""
-        if len(data) != size + 1:
+        is_small = max_bytes is None or size <= max_bytes
+        stream = self._contents.stdout
+        data = None if stream is None else _exactly(stream, size, keep=is_small)
+        if data is None or stream is None or stream.read(1) != b"\n":
             self.close()
             raise DataError("object_corrupt", f"git cannot read {object_id}")
-        return kind, data[:-1]
+        if not is_small:
+            raise DataError("file_too_large", f"{size} bytes, the limit is {max_bytes}")
+        if kind == "commit":
+            self._last = object_id, kind, data
+        return kind, data
 
     def size(self, object_id: str) -> int:
         """Return an object's size in bytes without reading it; raise DataError as `read` does."""

@@ -20,6 +20,7 @@ class MethodRows:
     record: RepositoryRecord
     source: SourceFile
     raw_path: bytes
+    is_sound: bool
 
     @property
     def path(self) -> str:
@@ -63,7 +64,7 @@ class MethodRows:
             is_test=is_test(self.path, span.fun_name),
             commit_message=commit.commit_message,
             author_is_bot=commit.author_is_bot,
-            code=dedent(self.source.utf8, span),
+            code=dedent(self.source.utf8, span, is_sound=self.is_sound),
         )
 
     def _url(self, span: MethodSpan) -> str | None:

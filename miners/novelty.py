@@ -17,6 +17,8 @@ from schemas.records import Novelty
 # Oldest first: in a merge the class that shows most of a method in a parent wins.
 _AGE = (Novelty.REFORMATTED, Novelty.MODIFIED, Novelty.MOVED, Novelty.RENAMED)
 _PIECE = re.compile(rb"\w+|[^\w\s]")
+# A method's version before was its version after in an earlier commit; about 6 kB each.
+_MAX_PIECES = 2_000
 # Enough for every distinct method text that a commit's candidates touch; 300 bytes each.
 _MAX_HASHES = 100_000
 
@@ -111,10 +113,16 @@ def similarity(one: bytes, other: bytes) -> float:
 
     It is that of the sets of words (`[A-Za-z0-9_]+`) and of single other characters (bytes) that are no white space.
     """
-    if one == other:
-        return 1.0
-    mine, its = set(_PIECE.findall(one)), set(_PIECE.findall(other))
-    return len(mine & its) / len(mine | its)
+    return 1.0 if one == other else _jaccard(_pieces(one), _pieces(other))
+
+
+def _pieces(text: bytes) -> frozenset[bytes]:
+    return frozenset(_PIECE.findall(text))
+
+
+def _jaccard(mine: frozenset[bytes], its: frozenset[bytes]) -> float:
+    n_common = len(mine & its)
+    return n_common / (len(mine) + len(its) - n_common)
 
 
 def classify(
@@ -183,6 +191,7 @@ class DefinitionStore:
         self._texts: dict[bytes, TextKeys] = {}
         self._blobs_by_key: dict[bytes, list[str]] = {}
         self._hashes: OrderedDict[bytes, TokenHashes] = OrderedDict()
+        self._pieces: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()
 
     def file(self, blob_id: str, like: str | None = None) -> FileDefinitions:
         """Return a blob's definitions and index them; raise the same DataError each time when it is unreadable.
@@ -261,7 +270,20 @@ class DefinitionStore:
         """Return how a definition of a blob relates to one of another blob."""
         same = span.keys.nameless == other.keys.nameless
         same = same and self.hashes(blob_id, span).exact == self.hashes(other_id, other).exact
-        return Likeness(same, similarity(self.text(blob_id, span), self.text(other_id, other)))
+        return Likeness(same, self._similarity(blob_id, span, other_id, other))
+
+    def _similarity(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> float:
+        """Return `similarity` of two definitions' texts."""
+        if span.keys.text == other.keys.text:
+            return 1.0
+        return _jaccard(self._pieces_of(blob_id, span), self._pieces_of(other_id, other))
+
+    def _pieces_of(self, blob_id: str, span: MethodSpan) -> frozenset[bytes]:
+        found = self._pieces.pop(span.keys.text, None)
+        found = self._pieces[span.keys.text] = _pieces(self.text(blob_id, span)) if found is None else found
+        if len(self._pieces) > _MAX_PIECES:
+            self._pieces.popitem(last=False)
+        return found
 
     def _candidates(self, span: MethodSpan, tree: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, MethodSpan]]:
         """Yield the definitions of a tree that may have a method's tokens: those that share one of its keys."""

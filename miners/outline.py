@@ -17,6 +17,7 @@ from miners.units import common_prefix, common_suffix
 
 # `def` and what may stand behind it; what stands before it on the line is looked at one by one.
 _KEYWORD = re.compile(rb"def[ \t\\]")
+_DECORATOR = re.compile(rb"^[ \t\f]*@", re.MULTILINE)
 _LINE = re.compile(rb"[^\r\n]*")
 _BLANK = b" \t\f"
 _DIGEST_BYTES = 8  # of 1,000,000 different pieces two are taken for one with a probability of 1 in 40,000,000
@@ -34,9 +35,11 @@ class Piece(NamedTuple):
     """Bytes of the line up to `def`, with that and the character behind it."""
     odd: bool
     """It has an odd number of triple quotes: a string may reach over its end."""
+    decorates: bool
+    """It has a line that begins with `@`, which may belong to the definition behind it."""
 
 
-_END = Piece(b"", -1, 0, False)
+_END = Piece(b"", -1, 0, odd=False, decorates=False)
 """Stands behind the last piece."""
 _NOWHERE = -1, _END
 
@@ -66,6 +69,8 @@ class Revision:
     """Index behind the last one in the version before."""
     new_last: int
     """Index behind the last one in this version."""
+    decorated_anew: bool
+    """The first piece or what stands before it has changed, and that may hold decorators."""
 
     def brought(self) -> list[int]:
         """Return the indexes of pieces that begin a definition which the version before did not have, ascending.
@@ -92,8 +97,11 @@ class Revision:
     def _changed(self) -> set[int]:
         """Return the indexes of pieces that are new, or known ones behind which something else follows now."""
         first, old, new = max(self.first - 1, 0), self.old.pieces, self.new.pieces
+        top = set()
+        if self.decorated_anew:  # the first piece of either version
+            top = {index for index in range(min(self.new_last + 1, len(new))) if index == 0 or new[index] in old[:1]}
         if old[self.first : self.old_last] == new[self.first : self.new_last]:
-            return set()
+            return top
         known = {piece.digest for piece in old[self.first : self.old_last]}
         changed = {index for index in range(self.first, self.new_last) if new[index].digest not in known}
         before, after = old[first : self.old_last + 1], new[first : self.new_last + 1]
@@ -103,9 +111,12 @@ class Revision:
             # Of several equal ones nobody knows which is which.
             return set(range(first, min(self.new_last + 1, len(new))))
         follower = dict(pairwise(before))
-        moved = set()
+        decorated = {behind for piece, behind in follower.items() if piece.decorates}
+        moved = top
         for index, (piece, behind) in enumerate(pairwise(after), first):
             was_behind = follower.get(piece)
+            if index in changed and behind is not _END and (piece.decorates or behind in decorated):
+                moved.add(index + 1)
             if behind == was_behind or index in changed:
                 continue
             known_next = behind is not _END and index + 1 not in changed
@@ -152,7 +163,16 @@ def revise(old_text: bytes, old: Outline, text: bytes) -> Revision:
     behind = [start + shift for start in starts[last:]] if shift else starts[last:]
     n_odd = old.n_odd and old.n_odd - _n_odd(pieces[first:last])
     new = Outline(starts[:first] + cuts + behind, pieces[:first] + found + pieces[last:], n_odd + _n_odd(found))
-    return Revision(old, new, first, last, first + len(found))
+    decorated_anew = first == 0 and _may_decorate(text, new, old_text, old)
+    return Revision(old, new, first, last, first + len(found), decorated_anew)
+
+
+def _may_decorate(text: bytes, new: Outline, old_text: bytes, old: Outline) -> bool:
+    """Tell whether the first piece or what stands before it has changed, where one version may have decorators."""
+    tops = [some[: found.starts[0] if found.starts else 0] for some, found in ((text, new), (old_text, old))]
+    if tops[0] == tops[1] and new.pieces[:1] == old.pieces[:1]:
+        return False
+    return any(b"@" in top and _DECORATOR.search(top) is not None for top in tops)
 
 
 def line_at(text: bytes, start: int) -> bytes:
@@ -196,4 +216,6 @@ def _piece(text: bytes, lead: bytes) -> Piece:
     if b"\t" in indent or b"\f" in indent:
         column = len(indent[indent.rfind(b"\f") + 1 :].expandtabs(_TAB))
     quotes = text.count(b'"""') + text.count(b"'''")
-    return Piece(blake2b(text, digest_size=_DIGEST_BYTES).digest(), column, len(lead) + 4, quotes % 2 == 1)
+    decorates = b"@" in text and _DECORATOR.search(text) is not None
+    digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
+    return Piece(digest, column, len(lead) + 4, odd=quotes % 2 == 1, decorates=decorates)

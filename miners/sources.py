@@ -43,14 +43,11 @@ class SourceFile:
 def load_source(reader: ObjectReader, blob_id: str, max_bytes: int) -> SourceFile:
     """Read a blob as Python source.
 
-    Raises DataError `blob_missing`, `object_corrupt`, `file_too_large` (checked before reading) or as
+    Raises DataError `blob_missing`, `object_corrupt`, `file_too_large` (it is not kept in memory) or as
     `decode_source` and `check_comment_runs` do.
     """
     try:
-        size = reader.size(blob_id)
-        if size > max_bytes:
-            raise DataError("file_too_large", f"{size} bytes, the limit is {max_bytes}")
-        kind, raw = reader.read(blob_id)
+        kind, raw = reader.read(blob_id, max_bytes)
     except DataError as error:
         if error.reason == "object_missing":
             raise DataError("blob_missing", error.detail) from None

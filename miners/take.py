@@ -189,7 +189,7 @@ class _RangeMiner:
             self._exclude(commit, path, DataError("file_unparsable", _words(error)))
             return None
         self.taken.n_files += 1
-        rows = MethodRows(commit, self._record, source, change.path)
+        rows = MethodRows(commit, self._record, source, change.path, not after.has_error)
         unclear = [item.span for item in found if item.novelty is Novelty.ADDED and self._may_be_hidden(item, parents)]
         found = [item for item in found if item.span not in unclear]
         self._add_methods(rows, found)

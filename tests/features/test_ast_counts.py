@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tree_sitter import Node
 
 from features.ast_counts import AstCounts, count_nodes
-from miners.syntax import parse
+from miners.syntax import PYTHON, parse
 from tests.features.golden import GOLDEN
 
 CODES = [code for code, _ in GOLDEN.values()]
@@ -86,3 +86,24 @@ def test_five_thousand_nested_brackets_are_counted() -> None:
     # module, function, block, return, the brackets, the number
     assert counts.n_ast_levels == 4 + 5_000 + 1
     assert counts.n_ast_errors == 0
+
+
+def test_the_only_anonymous_nodes_with_children_are_those_of_comparisons() -> None:
+    kinds = range(PYTHON.id_for_node_kind("module", True) or 0, PYTHON.node_kind_count)
+    unnamed = {PYTHON.node_kind_for_id(kind) for kind in kinds if not PYTHON.node_kind_is_named(kind)}
+    visible = {PYTHON.node_kind_for_id(kind) for kind in kinds if PYTHON.node_kind_is_visible(kind)}
+    assert unnamed & visible == {"not in", "is not"}
+
+
+@pytest.mark.parametrize(
+    ("code", "levels"),
+    [
+        ("def f(a): a in a", 6),
+        ("def f(a): a not in a", 7),
+        ("def f(a): (a is # no\n not a)", 8),
+        ("def f(a): (a not\\\n in a)", 8),
+    ],
+)
+def test_two_word_operators_are_a_level_of_their_own(code: str, levels: int) -> None:
+    counts, _ = count_nodes(parse(code.encode()))
+    assert counts.n_ast_levels == levels

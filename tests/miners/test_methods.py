@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tree_sitter import Query, QueryCursor
 
-from miners.methods import MethodSpan, _comments, dedent, find_methods, indentation, scan, token_hashes
+from miners.methods import MethodSpan, _comments, dedent, find_methods, indentation, is_plain, scan, token_hashes
 from miners.syntax import PYTHON, parse
 from schemas.errors import DataError
 from tests.oracles.functions import functions_of
@@ -372,3 +372,42 @@ def test_comments_are_found_at_their_hashes(body: str) -> None:
     comments = QueryCursor(Query(PYTHON, "(comment) @comment")).captures(node).get("comment", [])
     whole = sorted((comment.start_byte, comment.end_byte) for comment in comments)
     assert list(_comments(node, source[node.start_byte : node.end_byte])) == whole
+
+
+PLAIN = [
+    b"def f(self):\n        return 1",
+    b"@wraps(f)\n    @other\n    async def f(self, a=(), *, b: int = 2) -> None:\n        return {'x': b}",
+    b'def f(self):\n        """Docstring.\n\n        More.\n        """\n        return "x"',
+    b"def f(self):\n\n        r'''Docstring'''\n        return (\n    1)\n# less indented\n",
+    b'def f(self):\n        return f"{self.x} {self.y:>{self.n}}" + f"{{"  + f"}}"',
+]
+NOT_PLAIN = [
+    b'def f(self):\n        x = """a\n        b"""',
+    b'def f(self):\n        """Docstring.\n        """ + x\n        return 1',
+    b'def f(self):\n        """One.""" """Two.\n        """',
+    b'def f(self):\n        # """\n        return 1',
+    b"def f(self):\n        '''One.'''\n        return '''\n        two'''",
+    b'def f(self, x=\'"""\'):\n        return \'"""\\\n        \'',
+    b"def f(self):\n        return 'a\\\n        b'",
+    b"def f(self):\n\treturn 1",
+    b"def f(self):\r\n        return 1",
+    b"def f(self):\n        return f'{\n        self.x}'",
+    b'def f(self, x=b""):\n        u"""Docstring.\n        """',
+]
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_methods_need_no_proof_to_be_dedented(text: bytes) -> None:
+    source = b"class A:\n    " + text + b"\n"
+    (span,) = find_methods(source, parse(source))
+    assert is_plain(source[span.start_byte : span.end_byte], b"    ")
+    assert dedent(source, span, is_sound=True) == dedent(source, span)
+
+
+@pytest.mark.parametrize("text", NOT_PLAIN)
+def test_methods_that_may_hold_lines_inside_strings_are_proven(text: bytes) -> None:
+    assert not is_plain(text, b"    ")
+
+
+def test_tabs_are_not_plain() -> None:
+    assert not is_plain(b"def f(self):\n        return 1", b"\t")

@@ -339,7 +339,7 @@ class TestWhatIsLeftOut:
         assert reasons(mine(builder)) == []
 
     def test_a_method_that_cannot_be_dedented(self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(source: bytes, span: object) -> str:
+        def refuse(source: bytes, span: object, *, is_sound: bool) -> str:
             raise DataError("dedent_failed", "no")
 
         monkeypatch.setattr("miners.method_rows.dedent", refuse)

@@ -108,6 +108,39 @@ class TestRestored:
         back = builder.commit({"b.py": AREA.replace(b"*", b"+")})
         assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{last}:a.py:area")]
 
+    def test_a_version_between_the_first_and_the_last_from_before_the_window(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": ROUND + AREA}, author_date=OLD)
+        between = builder.commit({"a.py": ROUND + AREA.replace(b"*", b"+")}, author_date=OLD)
+        builder.commit({"a.py": ROUND + AREA.replace(b"*", b"-")}, author_date=OLD)
+        builder.commit({"a.py": ROUND}, author_date=OLD)
+        back = builder.commit({"b.py": AREA.replace(b"*", b"+")})
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{between}:a.py:area")]
+
+    def test_another_decorator_or_docstring_before_the_window(self, builder: RepoBuilder) -> None:
+        documented = b'def area(width, height):\n    """Return what it covers."""\n    return width * height\n'
+        builder.commit({"a.py": b"@one\n" + documented}, author_date=OLD)
+        two = builder.commit({"a.py": b"@two\n" + documented}, author_date=OLD)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+        back = builder.commit({"b.py": b"@two\n" + AREA})
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{two}:a.py:area")]
+
+    def test_what_an_old_merge_alone_brought(self, builder: RepoBuilder) -> None:
+        root = builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+        side = builder.commit({"a.py": b"x = 2\n"}, author_date=OLD, parents=[root], branch="side")
+        main = builder.commit({"a.py": b"x = 3\n"}, author_date=OLD, parents=[root])
+        merge = builder.commit({"a.py": AREA}, "Merge", author_date=OLD, parents=[main, side])
+        builder.commit({"a.py": b"x = 4\n"}, author_date=OLD)
+        back = builder.commit({"b.py": AREA})
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{merge}:a.py:area")]
+
+    def test_what_a_commit_of_the_window_with_too_many_files_brought(self, builder: RepoBuilder) -> None:
+        builder.commit({"z.py": b"x = 1\n"})
+        large = builder.commit({"a.py": AREA, "b.py": ROUND, "c.py": b"x = 1\n"})
+        builder.commit({"a.py": None})
+        back = builder.commit({"d.py": AREA})
+        mined = mine_at(builder, config=MiningConfig(max_files_per_commit=2))
+        assert rows(mined) == [(back, "d.py", "area", "restored", f"{large}:a.py:area")]
+
     def test_what_another_branch_removed_is_an_origin_when_an_ancestor_had_it(self, builder: RepoBuilder) -> None:
         builder.commit({"a.py": AREA}, author_date=OLD)
         last = builder.commit({"a.py": AREA.replace(b"*", b"+")}, author_date=OLD)

@@ -1,5 +1,6 @@
 """Definitions found line by line, and which of them another version of the text changes."""
 
+import re
 from collections import defaultdict
 
 import pytest
@@ -13,7 +14,7 @@ CLASS = b"class K:\n    def m(self):\n        def n(): return 1\n        return 
 LINES = [
     b"def a(x):\n", b"    def b(y): pass\n", b"class C:\n", b"    x = 1\n", b"\n", b"async def q():\n", b'    """doc\n',
     b"def z\r", b"\tdef t():\r\n", b"de", b"f (x)\n", b"xdef y\n", b"        def n(): 1\n",
-    b"    return 2\n", b"# def g\n",
+    b"@one\n", b"    @two\n", b"    return 2\n", b"# def g\n",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(LINES), max_size=14)
 
@@ -61,6 +62,9 @@ def test_a_million_definitions_on_one_line_take_no_time() -> None:
         (b"", A, [b"def a(x):"]),
         (A + B, A + C + B, [b"async def c():"]),
         (A + B + C, A.replace(b"1", b"2") + B + C.replace(b"3", b"4"), [b"def a(x):", b"async def c():"]),
+        (b"@x\n" + A + b"@y\n" + B, b"@z\n" + A + b"@y\n" + B, [b"def a(x):"]),
+        (b"@x\n" + A + b"@y\n" + B, b"@x\n" + A + b"@z\n" + B, [b"def a(x):", b"def b(y): pass"]),
+        (A + b"@y\n" + B, A + B, [b"def a(x):", b"def b(y): pass"]),
         (A + B, B + A, [b"def b(y): pass", b"def a(x):"]),  # in another order: whoever has to know compares them
         (CLASS, CLASS.replace(b"return 1", b"return 2"), [b"    def m(self):", b"        def n(): return 2"]),
         (CLASS, CLASS.replace(b"        def n(): return 1\n", b""), [b"    def m(self):"]),
@@ -81,13 +85,14 @@ def test_definitions_that_another_version_did_not_have(before: bytes, after: byt
 
 
 def whole_definitions(text: bytes, found: Outline) -> dict[bytes, set[int]]:
-    """Return the texts of definitions with those inside, and where each begins."""
+    """Return the texts of definitions with those inside and the decorators before them, and where each begins."""
     texts = defaultdict(set)
     bounds = [*found.starts, len(text)]
     for first, piece in enumerate(found.pieces):
         behind = range(first + 1, len(found.pieces))
         last = next((index for index in behind if found.pieces[index].indent <= piece.indent), len(found.pieces))
-        texts[text[bounds[first] : bounds[last]]].add(first)
+        decorators = re.search(rb"(?:^[ \t]*@[^\n]*\n)*\Z", text[: bounds[first]], re.MULTILINE)
+        texts[(decorators.group() if decorators else b"") + text[bounds[first] : bounds[last]]].add(first)
     return texts
 
 
