@@ -58,7 +58,7 @@ class TestTheBars:
         hub = Hub(rows, clock=FakeClock())
         unread: list[Asked] = []
         with serving(hub) as api_url:
-            for fatal in (1, 12, 30, 0):
+            for fatal in (2, 30, 0):
                 child = subprocess.Popen(
                     [sys.executable, "-m", "tests.github.child", api_url, str(tmp_path / "kept"), ">1000"],
                     cwd=ROOT, stdout=subprocess.PIPE, text=True,

@@ -13,10 +13,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from flows.status import list_status
+from schemas.config import load_config
 from tests.builders import RepoBuilder
 from tests.flows.support import ROOT, build, fingerprints, make_repositories, postquem
 from tests.github.server import Hub, make_certificate, serving
 from tests.github.universe import Repository, equal_universe
+from warehouse.lock import open_workspace
 
 TOKEN = "ghp_a-secret-of-the-user"  # it must be nowhere but in the requests
 
@@ -121,14 +124,10 @@ def _check_a_second_run(hub: Hub, config: Path, environment: dict[str, str], bef
     assert again.summary["release_status"] == "unchanged"
     assert fingerprints(config.parent / "data" / "releases" / "1") == before
     assert [asked.path for asked in hub.asked if asked.path.startswith("/search")] == []
-    status = postquem("status", "--config", config, "--workspace", config.parent / "data", "--json", env=environment)
-    items = json.loads(status.stdout)["items"]
-    assert [items[0][key] for key in ("stage", "partition", "state", "rows_out")] == [
-        "discovery",
-        "all",
-        "up to date",
-        6,
-    ]
+    [searched, *_] = list_status(load_config(config), config.parent, open_workspace(config.parent / "data"))
+    assert (searched.stage, searched.partition, searched.state, searched.rows_out) == (
+        "discovery", "all", "up to date", 6,
+    )  # fmt: skip
 
 
 def test_a_killed_search_goes_on_where_it_stopped(world: tuple[Hub, Path, dict[str, str]]) -> None:
@@ -158,12 +157,3 @@ def test_a_killed_search_goes_on_where_it_stopped(world: tuple[Hub, Path, dict[s
     assert (stage["stage"], stage["rows_in"], stage["rows_out"]) == ("discovery", 330, 330)
     assert (outcome.summary["release"], outcome.summary["testbeds"]) == (None, {})
     assert not [*(workspace / "repos").iterdir()]
-
-
-def test_a_search_that_is_refused_says_what_to_do(world: tuple[Hub, Path, dict[str, str]]) -> None:
-    hub, config, environment = world
-    hub.tokens = ("another",)
-    outcome = postquem("discover", "--config", config, "--workspace", config.parent / "data", env=environment)
-    assert outcome.code == 2
-    assert "GitHub refuses token 1 of 1 (Bad credentials); give a valid one in GITHUB_TOKEN, or none" in outcome.stderr
-    assert TOKEN not in outcome.stderr

@@ -18,7 +18,7 @@ from flows.discovering import (
 from flows.progress import RunProgress
 from flows.run import Run
 from schemas.config import Config, WindowConfig
-from schemas.errors import TransientError
+from schemas.errors import ConfigError, TransientError
 from schemas.search import SearchConfig
 from tests.github.server import PRIMARY, Hub, error, serving
 from tests.github.universe import TODAY, equal_universe, ids
@@ -121,3 +121,12 @@ def test_gaps_are_told(world: World, capsys: pytest.CaptureFixture[str]) -> None
     told = capsys.readouterr().err
     assert "for 1 windows GitHub ran out of time and may show too little" in told
     assert "0 repositories were found of 65 that GitHub counts" in told
+
+
+def test_a_search_that_is_refused_leaves_nothing_that_counts(world: World) -> None:
+    world.hub.tokens = ("another",)
+    with pytest.raises(ConfigError, match="GitHub refuses token 1 of 1"):
+        world.found(NOW)
+    assert find_discovered(Ledger(world.folder / "tables"), world.search) is None
+    world.hub.tokens = None
+    assert world.found(NOW) == ids(world.hub.rows)
