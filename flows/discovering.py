@@ -55,7 +55,8 @@ def search_repositories(run: Run, search: SearchConfig) -> Discovered:
     """Return what the search finds: from the ledger while that counts, else from GitHub, which is asked what changed.
 
     What GitHub answers is kept page by page, so that a run that was killed goes on where it stopped. Raises
-    ConfigError when GitHub refuses the search, TransientError when it does not answer or wants a longer wait.
+    ConfigError when GitHub refuses the search, TransientError when it does not answer, PipelineError when it wants a
+    longer wait than allowed.
     """
     known = find_discovered(run.ledger, search)
     if known is not None and known.is_fresh(search, run.now):

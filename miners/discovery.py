@@ -56,7 +56,8 @@ def discover(service: Service, started_at: datetime, former: Found | None = None
     `started_at` names the search: a run that was killed goes on under the same name, and what GitHub answered it is
     not asked again. With a `former` result only what was pushed since is asked for, how many each of its windows has
     now, and those windows whose numbers differ. The result's `finished_at` is `started_at`; the caller knows better.
-    Raises ConfigError when the search is refused, TransientError when GitHub does not answer.
+    Raises ConfigError when the search is refused, TransientError when GitHub does not answer, PipelineError when its
+    limits want a longer wait than allowed.
     """
     config = service.config
     asker = Asker(service.client, service.store, started_at.isoformat())

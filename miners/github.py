@@ -70,7 +70,8 @@ class GitHubClient:
     def search(self, query: str, sort: str | None, page: int, etag: str | None = None) -> Answer:
         """Ask for one page of 100 repositories; returns an answer that is GIVEN, UNCHANGED or TOO_WIDE.
 
-        Raises ConfigError when the query or all tokens are refused, TransientError when GitHub does not answer.
+        Raises ConfigError when the query or all tokens are refused, TransientError when GitHub does not answer,
+        PipelineError when its limits want a longer wait than allowed.
         """
         parameters = {"q": query, "per_page": "100", "page": str(page)}
         if sort is not None:

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Protocol
 
-from schemas.errors import TransientError
+from schemas.errors import PipelineError, TransientError
 
 SEARCH, CORE = "search", "core"
 # Requests of a bucket and the seconds they are for, with a token and without, until an answer's headers tell better.
@@ -203,10 +203,13 @@ class Patience:
         return min(_FAULT_CEILING, float(2 ** (self._faults - 1)))
 
     def after_limit(self, answer: Answer) -> float:
-        """Return the seconds to wait after a secondary limit: `Retry-After`, else a minute and longer each time."""
+        """Return the seconds to wait after a secondary limit: `Retry-After`, else a minute and longer each time.
+
+        PipelineError when it holds on: to try again at once, as after a TransientError, would make it worse.
+        """
         self._limits += 1
         if self._limits >= _PATIENCE:
-            raise TransientError(
+            raise PipelineError(
                 f"GitHub's secondary limit holds on ({answer.message[:200]}); what is answered is kept, run again later"
             )
         stated = answer.number("retry-after")
@@ -232,7 +235,7 @@ class Limits:
     def take(self, bucket: str) -> int:
         """Wait until a token may ask, count the request and return the token's index.
 
-        Raises TransientError when that would take longer than allowed.
+        Raises PipelineError when that would take longer than allowed.
         """
         now = self._clock.now()
         ready, index = min((self._budgets[index, bucket].ready_at(now), index) for index in self._usable)
@@ -270,12 +273,12 @@ class Limits:
         return bool(self._usable)
 
     def wait(self, seconds: float, why: str) -> None:
-        """Wait, and tell when it goes on; TransientError when it is longer than allowed."""
+        """Wait, and tell when it goes on; PipelineError when it is longer than allowed: nobody may ask before."""
         if seconds <= 0:
             return
         resumes = datetime.fromtimestamp(self._clock.now() + seconds).astimezone()
         if seconds > self._longest.total_seconds():
-            raise TransientError(
+            raise PipelineError(
                 f"GitHub: {why}; it can go on at {resumes:%H:%M}, longer than search.max_wait allows; what is "
                 "answered is kept, run again then"
             )

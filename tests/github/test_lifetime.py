@@ -18,7 +18,7 @@ from flows.discovering import (
 from flows.progress import RunProgress
 from flows.run import Run
 from schemas.config import Config, WindowConfig
-from schemas.errors import ConfigError, TransientError
+from schemas.errors import ConfigError, PipelineError
 from schemas.search import SearchConfig
 from tests.github.server import PRIMARY, Hub, error, serving
 from tests.github.universe import TODAY, equal_universe, ids
@@ -97,7 +97,7 @@ def test_a_search_that_ends_early_goes_on_under_its_own_time(world: World) -> No
     """An answer that is kept for another search is asked for again, by its ETag."""
     limit = replace(world.search, max_wait="1m")
     world.hub.before_search = lambda number: world.hub.scripted.append(error(403, PRIMARY, retry_after="3000"))
-    with pytest.raises(TransientError, match=r"longer than search\.max_wait allows"):
+    with pytest.raises(PipelineError, match=r"longer than search\.max_wait allows"):
         world.found(NOW, limit)
     world.hub.before_search = lambda number: None
     world.hub.scripted.clear()
@@ -107,7 +107,7 @@ def test_a_search_that_ends_early_goes_on_under_its_own_time(world: World) -> No
 
 def test_a_search_that_was_left_for_longer_than_it_counts_begins_anew(world: World) -> None:
     world.hub.before_search = lambda number: world.hub.scripted.append(error(403, PRIMARY, retry_after="3000"))
-    with pytest.raises(TransientError):
+    with pytest.raises(PipelineError):
         world.found(NOW, replace(world.search, max_wait="1m"))
     world.hub.before_search = lambda number: None
     world.hub.scripted.clear()

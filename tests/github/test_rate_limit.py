@@ -7,7 +7,7 @@ from email.utils import formatdate
 import pytest
 
 from miners.rate_limit import CORE, SEARCH, Answer, Limits, Meaning, Patience, classify
-from schemas.errors import TransientError
+from schemas.errors import PipelineError, TransientError
 from tests.github.server import FakeClock
 
 HOUR = timedelta(minutes=65)
@@ -82,8 +82,9 @@ class TestPatience:
         assert [patience.after_limit(item) for item in (plain, told, plain, plain, plain, plain, plain)] == [
             60, 8, 240, 480, 900, 900, 900,
         ]  # fmt: skip
-        with pytest.raises(TransientError, match=r"secondary limit holds on \(secondary rate limit\)"):
+        with pytest.raises(PipelineError, match=r"secondary limit holds on \(secondary rate limit\)") as caught:
             patience.after_limit(plain)
+        assert type(caught.value) is PipelineError  # it is not tried again at once
 
 
 class TestLimits:
@@ -152,8 +153,9 @@ class TestLimits:
         limits.learn(0, CORE, self.headers(clock, 5_000, 0, 3_000))
         resumes = datetime.fromtimestamp(clock.now() + 3_001).astimezone()
         expected = f"the core limit is used up; it can go on at {resumes:%H:%M}, longer than search.max_wait allows"
-        with pytest.raises(TransientError, match=expected):
+        with pytest.raises(PipelineError, match=expected) as caught:
             limits.take(CORE)
+        assert type(caught.value) is PipelineError
         assert (clock.slept, notes) == ([], [])
 
     def test_an_exhausted_token_without_a_stated_reset_waits_for_the_buckets_time(self) -> None:
