@@ -64,7 +64,7 @@ def prove_repository(run: Run, inputs: ProofInputs) -> Unit:
     """Prove one repository's functions by execution."""
     rows = kept_rows(run.ledger, inputs.points, inputs.unique)
     key = real_code_key(run.config, inputs.clone.record.head, inputs.points, rows, allowed=inputs.allowed)
-    folders = Folders(run.workspace.root / "environments", run.workspace.root / "trees")
+    folders = Folders(run.workspace.environments, run.workspace.trees)
     return do_once(
         run, STAGE, inputs.clone.record.repo, key, lambda job: run.pool.run(prove, job, inputs, rows, folders)
     )  # fmt: skip

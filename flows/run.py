@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ def open_run(config_path: Path, workspace_path: Path, workers: int | None = None
     with lock_workspace(workspace):
         ledger = Ledger(workspace.tables)
         ledger.sweep()
+        shutil.rmtree(workspace.trees, ignore_errors=True)  # what a killed run was executing
         pool = WorkerPool(workers or os.cpu_count() or 1)
         try:
             with RunProgress() as progress:

@@ -24,7 +24,7 @@ from schemas.records import DataPoint, Exclusion
 from testbeds.order import total_order
 from testbeds.real_code import STAGE, Candidate, Execution, choose_candidates, exclude_all, make_row
 
-# A tree beside its environment's budget for what tests write: larger ones are data, not code.
+# Of a tree that is exported: a larger one is a collection of data, whose tests we would not wait for.
 _MAX_TREE_BYTES = 4 << 30
 
 

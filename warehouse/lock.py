@@ -28,6 +28,16 @@ class Workspace:
     catalogue: Path
     """DuckDB file with views over the lake; can be deleted and rebuilt."""
 
+    @property
+    def environments(self) -> Path:
+        """Return the folder of built environments and of the resolver's cache; can be deleted between runs."""
+        return self.root / "environments"
+
+    @property
+    def trees(self) -> Path:
+        """Return the folder of trees that are being executed; it is emptied when a run begins."""
+        return self.root / "trees"
+
 
 def open_workspace(path: Path) -> Workspace:
     """Create what is missing of a workspace and return its folders.

@@ -98,6 +98,10 @@ class Outcome:
         return dict(json.loads(self.stdout))
 
 
+# Against hanging only: the quickstart takes under a minute on an idle machine, ten times as long on a busy one.
+_TIMEOUT = 900
+
+
 def postquem(*args: str | Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> Outcome:
     """Run the command in a new process."""
     done = subprocess.run(
@@ -106,7 +110,7 @@ def postquem(*args: str | Path, env: Mapping[str, str] | None = None, cwd: Path 
         env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=_TIMEOUT,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
