@@ -85,12 +85,16 @@ class Partition:
     def cover(self, root: Window) -> list[Part]:
         """Return the parts of a window, none of which overlap, in the order of their ranges."""
         self._parts, self._todo = [], [_Todo(root)]
-        for settling in range(_READINGS):
-            while self._todo:
-                self._read(self._todo.pop())
-            if not self._find_moved(settling + 1):
+        self._read_all()
+        for settling in range(1, _READINGS):
+            if not self._find_moved(settling):
                 break
+            self._read_all()
         return sorted(self._parts, key=lambda part: _order(part.window))
+
+    def _read_all(self) -> None:
+        while self._todo:
+            self._read(self._todo.pop())
 
     def _read(self, todo: _Todo) -> None:
         """Read a window that fits, or replace it by smaller ones."""

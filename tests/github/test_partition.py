@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miners.partition import Part, Partition
-from miners.search import Window, fixed_query, read_repository, reduce_repository, root_windows
+from miners.search import Page, Window, fixed_query, read_repository, reduce_repository, root_windows
 from schemas.search import Axis, Bounds, DiscoveredRepository, SearchConfig, Wanted
 from tests.github.queries import matching
 from tests.github.server import least_calls
@@ -143,6 +143,35 @@ class TestKnownUniverses:
         assert asker.asked == [
             (f"language:Python is:public license:{name}", 1) for name in ("mit", "isc", "0bsd")
         ]  # fmt: skip
+
+
+class MovingAsker(MemoryAsker):
+    """Stars come and go before every page."""
+
+    def __init__(self, rows: list[Repository], rate: float) -> None:
+        super().__init__(rows)
+        self.rate, self.rng = rate, random.Random(5)
+
+    def page(self, window: Window, sort: str | None, number: int, attempt: int = 0) -> Page:
+        self.rows = [
+            replace(row, stars=row.stars + self.rng.choice([1, 1, 1, -1])) if self.rng.random() < self.rate else row
+            for row in self.rows
+        ]
+        self.kept = {}
+        return super().page(window, sort, number, attempt)
+
+
+@pytest.mark.parametrize(("rate", "missed"), [(0.00002, 0), (0.001, 12)])
+def test_stars_that_come_and_go_while_windows_are_read(rate: float, missed: int) -> None:
+    """A star in twenty pages costs nothing; two and a half in each may cost some repositories, but no window."""
+    rows = large_universe(2_400)
+    asker = MovingAsker(rows, rate)
+    [root] = root_windows(SearchConfig(stars=">1000"))
+    parts = Partition(asker, STARTED).cover(root)  # type: ignore[arg-type] # it has the one method that counts
+    always = {row.repo_id for row in matching(asker.rows, root.query)} & {row.repo_id for row in rows}
+    assert len(always - set(found_ids(parts))) <= missed
+    for point in map(row_of, rows[::7]):
+        assert sum(part.window.holds(point) for part in parts) == 1
 
 
 class TestQuery:
