@@ -220,7 +220,7 @@ def _environment(means: _Means, group: _Group) -> Iterator[tuple[BuiltEnvironmen
     with tempfile.TemporaryDirectory(dir=means.book.trees) as folder:
         tree = Path(folder) / "tree"
         export_tree(git_dir, group.commit_id, tree)
-        cache = means.workspace.root / "environments"
+        cache = means.workspace.environments
         built = rebuild_environment(group.environment, tree, at, means.backend, means.config, cache)
         yield built, built.source
 
