@@ -25,7 +25,7 @@ from schemas.arrow import from_table, schema_of
 from schemas.comparisons import OldCopy, ReferenceSet
 from schemas.config import Config
 from schemas.errors import DataError
-from schemas.records import Exclusion, Novelty, StageReport, UniqueRow
+from schemas.records import DataPoint, Exclusion, Novelty, StageReport, UniqueRow
 from schemas.references import Role
 from warehouse.ledger import Ledger, Unit
 
@@ -300,7 +300,9 @@ def _changes(ledger: Ledger, inputs: DedupInputs, kept: pa.Table, excluded: pa.T
 
 
 def _points(ledger: Ledger, units: Sequence[Unit], columns: Sequence[str]) -> pa.Table:
-    return pa.concat_tables([ledger.read(unit, "data_points", columns) for unit in units])
+    # Without a single usable repository there are no units, but the columns are wanted all the same.
+    nothing = schema_of(DataPoint).empty_table().select(columns)
+    return pa.concat_tables([nothing, *(ledger.read(unit, "data_points", columns) for unit in units)])
 
 
 def _dates(ledger: Ledger, units: Sequence[Unit]) -> npt.NDArray[np.int64]:

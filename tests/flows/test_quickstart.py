@@ -163,7 +163,7 @@ def test_duckdb_reads_every_testbed(quickstart: tuple[Path, Outcome]) -> None:
     release = release_of(quickstart[0])
     counted = {
         name: duckdb.sql(f"select count(*) from read_parquet('{release}/{name}/*.parquet')").fetchall()[0][0]
-        for name in TESTBEDS
+        for name in ALL_TESTBEDS
     }
     assert counted == quickstart[1].summary["testbeds"]
 

@@ -74,7 +74,7 @@ def test_rows_with_structs_load_as_they_are(tmp_path: Path) -> None:
     assert (
         "| `mocks` | list of struct of kind (string), body (string), verdict (string), failing_tests (list of " in card
     )
-    assert "`failing_tests`: Node ids of the covering tests that failed, sorted." in card
+    assert "`failing_tests`: Node ids of the tests that failed, sorted: of the covering tests, " in card
 
 
 def test_streaming_gives_the_same_rows(folder: Path, tmp_path: Path) -> None:

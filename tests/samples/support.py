@@ -13,7 +13,7 @@ from miners.clone import identify, open_clone
 from miners.cutoff import OldTree, find_cutoff
 from miners.mine import MinedRepository, mine_repository
 from schemas.comparisons import OldCopy
-from schemas.config import Config, load_config
+from schemas.config import TESTBEDS, Config, load_config
 from schemas.records import DataPoint, Exclusion, Kept
 from testbeds.build import build_testbed
 from tests.builders import GIT_ENVIRONMENT, git
@@ -97,7 +97,7 @@ def run_all(folder: Path) -> Run:
     diffs = {(file.repo, file.commit_id, file.path): file.diff for file in files}
     # Without the cap on a commit's rows, so that the rules show on every method of the few commits.
     testbeds_config = replace(config.testbeds, max_per_commit=1_000)
-    testbeds = {name: build_testbed(name, kept, diffs, testbeds_config) for name in config.testbeds.names}
+    testbeds = {name: build_testbed(name, kept, diffs, testbeds_config) for name in TESTBEDS}
     return Run(config, mined, blobs, features, copies, copied, dedup, testbeds)
 
 

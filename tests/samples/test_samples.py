@@ -11,9 +11,9 @@ import pytest
 
 from schemas.config import (
     ALL_TESTBEDS,
-    LicencesConfig,
     DedupConfig,
     FeaturesConfig,
+    LicencesConfig,
     MiningConfig,
     ReleaseConfig,
     SourceConfig,
