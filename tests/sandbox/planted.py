@@ -299,7 +299,7 @@ HOSTILE = {
 import os, socket, subprocess, sys
 
 def bomb(n):
-    subprocess.run([sys.executable, "-c", "import os\\nwhile True:\\n    os.fork()"], timeout=1)
+    subprocess.run([sys.executable, "-c", "import os\\nwhile True:\\n    os.fork()"], timeout=1, check=True)
     return n + 1
 
 def fill(n):
