@@ -5,19 +5,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
-
 from flows.run import Run, code_version
+from flows.work import Job, Tables, account, finish
 from miners.discovery import Found, Service, discover, explain_missing
 from miners.github import GitHubClient
 from miners.github_tokens import find_tokens
-from schemas.arrow import from_table, to_table
+from schemas.arrow import from_table
 from schemas.config import Config, digest_of
-from schemas.records import Exclusion, StageReport, count_reasons
+from schemas.records import Exclusion
 from schemas.search import DiscoveredRepository, Discovery, SearchConfig, SearchWindow
 from warehouse.journal import Journal
 from warehouse.ledger import Ledger, Unit, unit_key
-from warehouse.tables import FileEntry
 
 STAGE = "discovery"
 PARTITION = "all"
@@ -130,21 +128,16 @@ def _record(run: Run, search: SearchConfig, found: Found) -> Unit:
     """Write the tables of a search and make it the last one."""
     family = _family(search)
     key = digest_of(family, found.discovery.started_at.isoformat())
-    tables: dict[str, pa.Table] = {
-        "discoveries": to_table([found.discovery], Discovery),
-        "search_windows": to_table(found.windows, SearchWindow),
-        "discovered_repositories": to_table(found.repositories, DiscoveredRepository),
-        "exclusions": to_table(found.excluded, Exclusion),
+    tables: Tables = {
+        "discoveries": (Discovery, [found.discovery]),
+        "search_windows": (SearchWindow, found.windows),
+        "discovered_repositories": (DiscoveredRepository, found.repositories),
+        "exclusions": (Exclusion, found.excluded),
     }
-    files: dict[str, tuple[FileEntry, ...]] = {
-        name: (run.ledger.write(name, f"{STAGE}/{PARTITION}", key, table),) for name, table in tables.items()
-    }
-    usable = usable_repositories(found)
-    report = StageReport(
-        STAGE, PARTITION, len(usable) + len(found.excluded), len(usable), count_reasons(found.excluded),
-        run.config.digest(), code_version(), found.discovery.started_at, found.discovery.finished_at,
-    )  # fmt: skip
-    unit = Unit(STAGE, PARTITION, key, files, (report,), None, family)
+    usable = len(usable_repositories(found))
+    job = Job(STAGE, PARTITION, key, run.workspace.tables, run.config, code_version(), run.now, family)
+    report = account(job, usable + len(found.excluded), usable, found.excluded)
+    unit = finish(job, found.discovery.started_at, tables, [report])
     run.ledger.record(unit)
     return unit
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from flows.opting_out import COLUMNS, places
 from miners.opt_out import Removed, opted_out
+from miners.places import clone_folder
 from publishing.facts import shards_of
 from publishing.shards import EXCLUSIONS
 from schemas.arrow import from_table
@@ -60,6 +61,6 @@ def _removed(
     records: Mapping[str, RepositoryRecord],
     workspace: Workspace,
 ) -> list[Removed]:
-    clones = {repo: workspace.repos / record.host.replace(":", "_") / f"{repo}.git" for repo, record in records.items()}
+    clones = {repo: clone_folder(workspace.repos, record.host, repo) for repo, record in records.items()}
     present = {repo: folder for repo, folder in clones.items() if folder.is_dir()}
     return list(opted_out((place for table in tables for place in places(table)), entries, records, present))

@@ -1,6 +1,5 @@
 """`postquem score real_code`: trees and environments made ready, answers judged in sandboxes, rulings kept on disk."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,17 +9,17 @@ from pathlib import Path
 
 from flows.progress import RunProgress
 from flows.run import stage_version
-from miners.checkout import export_tree
 from miners.clone import identify, open_clone
-from miners.commits import parse_header
 from miners.git_process import ObjectReader
+from miners.places import clone_folder
 from sandbox.backends import open_backend
 from sandbox.build import rebuild_environment
-from sandbox.environment import BuiltEnvironment, SourceCommit
+from sandbox.environment import BuiltEnvironment
+from sandbox.exported import exported
 from sandbox.protocol import Backend
 from schemas.config import SourceConfig
 from schemas.errors import ConfigError, DataError, TransientError
-from schemas.execution import Environment, RealCode, RealCodeConfig
+from schemas.execution import BackendName, Environment, RealCode, RealCodeConfig, check_real_code
 from schemas.scores import AnswerScore
 from scoring.answers import Answers, read_answers
 from scoring.extract_answer import Extracted, extract_answer
@@ -107,8 +106,6 @@ def score_real_code(asked: Scoring) -> ScoreReport:
 
 
 def _with_backend(config: RealCodeConfig, asked: Scoring) -> RealCodeConfig:
-    from schemas.execution import BackendName, check_real_code
-
     if asked.backend is not None:
         config = replace(config, backend=BackendName(asked.backend))
     if asked.image is not None:
@@ -214,12 +211,7 @@ def _judge_group(means: _Means, group: _Group, found: Callable[[RealCode, str, R
 def _environment(means: _Means, group: _Group) -> Iterator[tuple[BuiltEnvironment, Path]]:
     """Have the environment of a group built, and the tree to execute in it."""
     git_dir = _find_clone(means, group)
-    with ObjectReader(git_dir) as reader:
-        committed = parse_header(group.commit_id, reader.read(group.commit_id)[1]).committer_date
-    at = SourceCommit(group.repo, group.commit_id, committed or datetime.fromtimestamp(0, UTC))
-    with tempfile.TemporaryDirectory(dir=means.book.trees) as folder:
-        tree = Path(folder) / "tree"
-        export_tree(git_dir, group.commit_id, tree)
+    with exported(git_dir, group.repo, group.commit_id, means.book.trees) as (tree, at):
         cache = means.workspace.environments
         built = rebuild_environment(group.environment, tree, at, means.backend, means.config, cache)
         yield built, built.source
@@ -231,7 +223,7 @@ def _find_clone(means: _Means, group: _Group) -> Path:
     DataError `source_missing` when there is neither, `commit_missing` when the clone has not got the commit.
     """
     home = means.release.homes.get(group.repo, Home("local", None))
-    git_dir = means.workspace.repos / home.host.replace(":", "_") / f"{group.repo}.git"
+    git_dir = clone_folder(means.workspace.repos, home.host, group.repo)
     if not _has(git_dir, group.commit_id):
         if home.web_url is None:
             raise DataError("source_missing", f"{git_dir.name} is not in the workspace, and has no web address")

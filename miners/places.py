@@ -52,7 +52,12 @@ class Place:
 
     def git_dir(self, repos: Path, name: str | None = None) -> Path:
         """Return the folder of the clone below `repos`, also under another owner/name of the repository."""
-        return repos / self.host.replace(":", "_") / f"{name or self.repo}.git"
+        return clone_folder(repos, self.host, name or self.repo)
+
+
+def clone_folder(repos: Path, host: str, repo: str) -> Path:
+    """Return the folder of a repository's clone below `repos`, by its host and owner/name."""
+    return repos / host.replace(":", "_") / f"{repo}.git"
 
 
 def identify(source: SourceConfig, location: str, base: Path) -> Place:

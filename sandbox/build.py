@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, time, timedelta
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,9 @@ _PASSING = ("timeout", "oom", "pids", "disk_full", "backend_error")
 # Reasons that another interpreter does not change.
 _FINAL = ("no_tests", "direct_url_dependency", "needs_network", "needs_env_secret", "needs_display", *_PASSING)
 _IMAGE_BACKEND = "docker"
+
+# By backend and image: what was found when it was tried, which takes one to two seconds.
+_ISOLATION: dict[tuple[str, str], str] = {}
 
 Maker = Callable[[Entry], dict[str, Any]]
 
@@ -102,7 +104,7 @@ def rebuild_environment(
     def make(entry: Entry) -> dict[str, Any]:
         bench = means.bench(entry.start() / "0", interpreter, Deadline(config.build_seconds))
         tree, collected = rebuild(bench, environment, source, entry.building / "0" / "source", at)
-        built = replace(environment, python=interpreter.text, isolation=_isolation(backend))
+        built = replace(environment, python=interpreter.text, isolation=_isolation(means))
         return _record(entry, "0", _Made(built, interpreter, collected, tree != source), bench.stages)
 
     return _cached(key, source, at, means, make)
@@ -136,14 +138,12 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _isolation(backend: Backend) -> str:
-    """Return what a backend can enforce; it is tried once in a process."""
-    return _probed(backend)  # type: ignore[arg-type]  # backends are plain objects, hashed by identity
-
-
-@cache
-def _probed(backend: Backend) -> str:
-    return backend.probe().isolation
+def _isolation(means: _Means) -> str:
+    """Return what a backend can enforce; it is tried once in a process, not once for each repository."""
+    kind = means.backend.name, means.config.image
+    if kind not in _ISOLATION:
+        _ISOLATION[kind] = means.backend.probe().isolation
+    return _ISOLATION[kind]
 
 
 def _cached(key: str, source: Path, at: SourceCommit, means: _Means, make: Maker) -> BuiltEnvironment:
@@ -189,7 +189,7 @@ def _try_interpreters(
                 break
             continue
         stages += _named(bench)
-        environment = attempt.environment(_isolation(means.backend))
+        environment = attempt.environment(_isolation(means))
         made = _Made(environment, interpreter, collected, attempt.source == tree)
         return _record(entry, str(number), made, stages)
     if first is None or first.reason in _PASSING:

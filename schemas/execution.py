@@ -221,25 +221,25 @@ class RealCodeRun:
     """owner/name."""
     base_commit: str
     """Commit whose tree was executed."""
-    reason: str
+    reason: str = ""
     """Why the repository as a whole gave no task; empty when it could be executed."""
-    python: str
+    python: str = ""
     """Version of the interpreter; empty without an environment."""
-    isolation: str
+    isolation: str = ""
     """Backend and what it could enforce."""
-    n_tests: int
+    n_tests: int = 0
     """Tests of the repository that were collected."""
-    n_flaky: int
+    n_flaky: int = 0
     """Tests that did not agree with themselves."""
-    n_candidates: int
+    n_candidates: int = 0
     """Functions that were looked at."""
-    n_mocks: int
+    n_mocks: int = 0
     """Mocks that were judged."""
-    n_tasks: int
+    n_tasks: int = 0
     """Functions that were proven."""
-    build_seconds: float
+    build_seconds: float = 0.0
     """Elapsed time of building the environment."""
-    proof_seconds: float
+    proof_seconds: float = 0.0
     """Elapsed time of running tests."""
-    proof_cpu_seconds: float
+    proof_cpu_seconds: float = 0.0
     """Processor time of running tests."""

@@ -1,19 +1,15 @@
 """Proves the data points of one repository: tree, environment, tests, mocks, rows."""
 
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp
 
-from miners.checkout import export_tree
 from miners.clone import Clone
-from miners.commits import read_commit
-from miners.git_process import ObjectReader
 from sandbox.backends import open_backend
 from sandbox.build import build_environment
-from sandbox.environment import BuiltEnvironment, SourceCommit
+from sandbox.environment import BuiltEnvironment
+from sandbox.exported import exported
 from sandbox.protocol import Backend, SandboxSpec
 from sandbox.prove import Proof, prove
 from sandbox.targets import Target
@@ -23,9 +19,6 @@ from schemas.execution import RealCode, RealCodeRun
 from schemas.records import DataPoint, Exclusion
 from testbeds.order import total_order
 from testbeds.real_code import STAGE, Candidate, Execution, choose_candidates, exclude_all, make_row
-
-# Of a tree that is exported: a larger one is a collection of data, whose tests we would not wait for.
-_MAX_TREE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ def prove_points(
     or the sandbox fails.
     """
     record = clone.record
-    run = RealCodeRun(record.repo, record.head, "", "", "", 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
+    run = RealCodeRun(record.repo, record.head)
     kept = choose_candidates(points, clone.git_dir, record.head, config.real_code, config.mining.max_file_bytes)
     final = True
     try:
@@ -97,14 +90,7 @@ class _Prover:
         """Return the rows of the candidates that their tests prove, and the reasons of the others."""
         backend = open_backend(self.config)
         record = self.clone.record
-        with ObjectReader(self.clone.git_dir) as reader:
-            date = read_commit(reader, record.head, record.repo).committer_date
-        at = SourceCommit(record.repo, record.head, date)
-        self.folders.trees.mkdir(parents=True, exist_ok=True)
-        work = Path(mkdtemp(dir=self.folders.trees, prefix=f"{record.repo.replace('/', '__')}-"))
-        try:
-            tree = work / "tree"
-            export_tree(self.clone.git_dir, record.head, tree, _MAX_TREE_BYTES)
+        with exported(self.clone.git_dir, record.repo, record.head, self.folders.trees) as (tree, at):
             began = time.monotonic()
             built = build_environment(tree, at, backend, self.config, self.folders.environments)
             environment_ready = time.monotonic()
@@ -119,8 +105,6 @@ class _Prover:
                     proof_cpu_seconds=proof.cpu_seconds,
                 ),
             )
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
 
     def _execute(self, backend: Backend, built: BuiltEnvironment, candidates: Sequence[Candidate]) -> Proof:
         spec = SandboxSpec(source=built.source, binds=built.binds, env=built.env)

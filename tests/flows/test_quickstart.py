@@ -15,11 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.stopping import servers_of
-from sandbox.backends import open_backend
 from schemas.arrow import from_table, schema_of
 from schemas.config import ALL_TESTBEDS, TESTBEDS
-from schemas.errors import ConfigError
-from schemas.execution import RealCode, RealCodeConfig, Verdict
+from schemas.execution import RealCode, Verdict
 from testbeds.build import ROW_TYPES
 from tests.flows.support import ROOT, Outcome, build, fingerprints, make_repositories, postquem, write_config
 
@@ -42,15 +40,6 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]
     )  # fmt: skip
     assert outcome.code == 0, outcome.stderr
     return folder, outcome
-
-
-@pytest.fixture(scope="module")
-def sandboxed() -> None:
-    """Skip, and say why, where this machine has no sandbox: real_code is empty there."""
-    try:
-        open_backend(RealCodeConfig())
-    except ConfigError as error:
-        pytest.skip(str(error))
 
 
 def release_of(folder: Path) -> Path:

@@ -11,21 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sandbox.backends import open_backend
-from schemas.errors import ConfigError
-from schemas.execution import RealCodeConfig
 from tests.flows.support import ROOT, build, fingerprints
 
 NEEDS_NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # a port where no engine answers
-
-
-@pytest.fixture(scope="module")
-def sandboxed() -> None:
-    """Skip, and say why, where this machine has no sandbox."""
-    try:
-        open_backend(RealCodeConfig())
-    except ConfigError as error:
-        pytest.skip(str(error))
 
 
 def write(folder: Path, section: str = "", source: str = "", name: str = "gridtext") -> Path:

@@ -41,7 +41,7 @@ class World:
                 config=config,
                 now=now,
                 ledger=Ledger(self.folder / "tables"),
-                workspace=SimpleNamespace(root=self.folder),
+                workspace=SimpleNamespace(root=self.folder, tables=self.folder / "tables"),
                 progress=RunProgress(),
             ),
         )
