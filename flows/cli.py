@@ -15,7 +15,9 @@ import click
 from rich.console import Console
 
 from flows import stopping
+from flows.carry_out import carry_out, run_options
 from flows.opt_out_command import optout
+from flows.release_command import release
 from schemas.errors import ConfigError, PipelineError
 from schemas.execution import BackendName
 
@@ -27,7 +29,6 @@ _STAGE_HELP = {
     "features": "Mine, then compute the features of the brand-new methods.",
     "dedup": "Mine, compute features, then remove exact and near duplicates.",
     "testbeds": "Do everything up to the testbeds' tables, but write no release.",
-    "release": "Do what is not done yet and write the release, without Prefect.",
 }
 
 
@@ -37,24 +38,6 @@ def cli() -> None:
     """Build code-model benchmarks from code that is provably younger than a training cutoff."""
 
 
-def _options(command: click.Command) -> click.Command:
-    """Add the options every command has."""
-    for option in (
-        click.Option(["--json", "as_json"], is_flag=True, help="Print the summary as JSON on standard output."),
-        click.Option(["--workers"], type=click.IntRange(min=1), help="Processes at work; default: one per core."),
-        click.Option(
-            ["--workspace"], type=click.Path(path_type=Path), default=Path("data"), show_default=True,
-            help="Folder for clones, tables and releases.",
-        ),
-        click.Option(
-            ["--config"], type=click.Path(path_type=Path), default=Path("configs/quickstart.toml"), show_default=True,
-            help="Configuration file.",
-        ),
-    ):  # fmt: skip
-        command.params.insert(0, option)
-    return command
-
-
 @cli.command()
 @click.option("--no-prefect", is_flag=True, help="Carry out the same steps without Prefect.")
 def build(config: Path, workspace: Path, workers: int | None, as_json: bool, no_prefect: bool) -> None:
@@ -62,17 +45,17 @@ def build(config: Path, workspace: Path, workers: int | None, as_json: bool, no_
 
     Repositories in, a release with loadable testbeds out. --no-prefect saves the start of Prefect's server.
     """
-    _carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=not no_prefect)
+    carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=not no_prefect)
 
 
-_options(build)
+run_options(build)
 
 
 def _add_stage(name: str, text: str) -> None:
     def run_stage(config: Path, workspace: Path, workers: int | None, as_json: bool) -> None:
-        _carry_out(config, workspace, workers, as_json=as_json, until=name, prefect=False)
+        carry_out(config, workspace, workers, as_json=as_json, until=name, prefect=False)
 
-    cli.add_command(_options(click.command(name, help=text)(run_stage)))
+    cli.add_command(run_options(click.command(name, help=text)(run_stage)))
 
 
 for _name, _text in _STAGE_HELP.items():
@@ -87,7 +70,7 @@ def status(config: Path, workspace: Path, workers: int | None, as_json: bool) ->
     print_status(config, workspace, as_json=as_json)
 
 
-_options(status)
+run_options(status)
 
 
 @cli.command()
@@ -160,34 +143,7 @@ def _read_ks(text: str) -> tuple[int, ...]:
 
 
 cli.add_command(optout)
-
-
-def _carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:
-    """Run the recipe and print its summary."""
-    from flows.summary import as_json as summary_as_json
-    from flows.summary import print_summary
-
-    started = time.monotonic()
-    stopping.arm(workspace)
-    if prefect:
-        from flows.prefect_settings import isolate_prefect
-
-        isolate_prefect(workspace)
-        from flows.build_testbeds import build_testbeds
-
-        result = build_testbeds(config, workspace, workers)
-    else:
-        from flows.recipe import build as build_recipe
-        from flows.run import open_run
-        from flows.steppers import PlainStepper
-
-        with open_run(config, workspace, workers) as run:
-            result = build_recipe(run, PlainStepper(), until)
-    seconds = time.monotonic() - started
-    if as_json:
-        click.echo(json.dumps(summary_as_json(result, seconds), indent=2))
-    else:
-        print_summary(Console(), result, workspace.resolve(), seconds)
+cli.add_command(release)
 
 
 def main() -> NoReturn:

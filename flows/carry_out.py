@@ -1,0 +1,56 @@
+"""What the commands that run the recipe share: their options, and the run with its summary."""
+
+import json
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from flows import stopping
+
+
+def run_options(command: click.Command) -> click.Command:
+    """Add the options that every command over a configuration and a workspace has."""
+    for option in (
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the summary as JSON on standard output."),
+        click.Option(["--workers"], type=click.IntRange(min=1), help="Processes at work; default: one per core."),
+        click.Option(
+            ["--workspace"], type=click.Path(path_type=Path), default=Path("data"), show_default=True,
+            help="Folder for clones, tables and releases.",
+        ),
+        click.Option(
+            ["--config"], type=click.Path(path_type=Path), default=Path("configs/quickstart.toml"), show_default=True,
+            help="Configuration file.",
+        ),
+    ):  # fmt: skip
+        command.params.insert(0, option)
+    return command
+
+
+def carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:
+    """Run the recipe and print its summary."""
+    from flows.summary import as_json as summary_as_json
+    from flows.summary import print_summary
+
+    started = time.monotonic()
+    stopping.arm(workspace)
+    if prefect:
+        from flows.prefect_settings import isolate_prefect
+
+        isolate_prefect(workspace)
+        from flows.build_testbeds import build_testbeds
+
+        result = build_testbeds(config, workspace, workers)
+    else:
+        from flows.recipe import build as build_recipe
+        from flows.run import open_run
+        from flows.steppers import PlainStepper
+
+        with open_run(config, workspace, workers) as run:
+            result = build_recipe(run, PlainStepper(), until)
+    seconds = time.monotonic() - started
+    if as_json:
+        click.echo(json.dumps(summary_as_json(result, seconds), indent=2))
+    else:
+        print_summary(Console(), result, workspace.resolve(), seconds)
