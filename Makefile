@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CONFIG ?= configs/quickstart.toml
 WORKSPACE ?= data
 WORKERS ?=
+# A file stays on one worker: what its tests share, such as a whole quickstart, is then made once.
+PYTEST_PARALLEL = -n auto --dist loadfile --no-loadscope-reorder
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -42,7 +44,7 @@ status: $(VENV)/.installed ## Show what is done in the workspace
 	@$(BIN)/postquem status --config $(CONFIG) --workspace $(WORKSPACE)
 
 test: $(VENV)/.installed-dev ## Run the tests on all cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(PYTEST_PARALLEL)
 
 test-lowest: $(VENV)/.installed-dev ## Run the tests with the oldest dependencies that pyproject.toml admits
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python --extra build --extra dev \
@@ -50,7 +52,7 @@ test-lowest: $(VENV)/.installed-dev ## Run the tests with the oldest dependencie
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/venv-lowest
 	$(BIN)/uv pip install --quiet --python build/venv-lowest/bin/python -r build/requirements-lowest.txt
 	$(BIN)/uv pip install --quiet --python build/venv-lowest/bin/python --no-deps --no-build-isolation -e .
-	build/venv-lowest/bin/python -m pytest -n auto
+	build/venv-lowest/bin/python -m pytest $(PYTEST_PARALLEL)
 
 check: $(VENV)/.installed-dev ## Lint, types, dependency rule, size budget, generated files
 	$(BIN)/ruff check .

@@ -41,7 +41,10 @@ def carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bo
         isolate_prefect(workspace)
         from flows.build_testbeds import build_testbeds
 
-        result = build_testbeds(config, workspace, workers)
+        try:
+            result = build_testbeds(config, workspace, workers)
+        finally:
+            stopping.end_watch()
     else:
         from flows.recipe import build as build_recipe
         from flows.run import open_run

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from types import FrameType
 
@@ -21,6 +20,7 @@ _WATCH_SECONDS = 1.0
 GO_ON = "What is finished is kept; run the same command again to go on."
 
 _armed: list[Path] = []
+_over = threading.Event()
 
 
 def arm(workspace: Path) -> None:
@@ -41,7 +41,13 @@ def install() -> None:
 def watch_server() -> None:
     """Stop the run when its own ephemeral Prefect server dies; without one, tasks would wait for it for minutes."""
     if _armed and "PREFECT_API_URL" not in os.environ and servers_of(_armed[0]):
+        _over.clear()
         threading.Thread(target=_watch, args=(_armed[0],), daemon=True).start()
+
+
+def end_watch() -> None:
+    """Let the server end: the run is over, and Prefect stops its server while this process exits."""
+    _over.set()
 
 
 def servers_of(home: Path) -> list[int]:
@@ -76,7 +82,10 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 
 def _watch(home: Path) -> None:
     while servers_of(home):
-        time.sleep(_WATCH_SECONDS)
+        if _over.wait(_WATCH_SECONDS):
+            return
+    if _over.is_set():  # the server was looked for while the run came to its end
+        return
     _stop(f"Error: Prefect's server ended in the middle of the run. {GO_ON} `--no-prefect` needs none.", EXIT_FAILED)
 
 

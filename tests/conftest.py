@@ -1,6 +1,12 @@
 """Settings of all tests."""
 
+import os
+
 from hypothesis import settings
+
+# The tests start some hundred processes of ours; without kept byte code each would compile all modules anew, which
+# takes as long as the small runs themselves.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No deadline for one example: on a loaded machine, or when the first example loads a model, it tells nothing about
 # the code. All else stays as in the profile that hypothesis chose, which is another one under CI.
