@@ -44,8 +44,8 @@ def test_a_run_ends_at_once_when_its_server_dies(tmp_path: Path) -> None:
     ended = watched_run(tmp_path.resolve(), "running", 50)
     assert (ended.returncode, ended.stderr) == (
         1,
-        "\nError: Prefect's server ended in the middle of the run. What is finished is kept; run the same command again "
-        "to go on. `--no-prefect` needs none.\n",
+        "\nError: Prefect's server ended in the middle of the run. What is finished is kept; run the same command "
+        "again to go on. `--no-prefect` needs none.\n",
     )
 
 
