@@ -88,31 +88,39 @@ def _readable(method: Method, config: FeaturesConfig) -> ParsedCode:
 def _data_point(method: Method, parsed: ParsedCode) -> DataPoint:
     """Return the data point of a method."""
     carried: dict[str, Any] = dict(zip(_CARRIED, _carried_values(method), strict=True))
+    return DataPoint(**carried, **_features(parsed, method.code))
+
+
+def features_of(code: str) -> dict[str, Any]:
+    """Return the columns of a data point that follow from its code alone; DataError as `parse_method`."""
+    return _features(parse_method(code), code)
+
+
+def _features(parsed: ParsedCode, code: str) -> dict[str, Any]:
     counts, landmarks = count_nodes(parsed.tree)
     metrics = measure(parsed, landmarks)
-    words = count_words(method.code)
+    words = count_words(code)
     docstring = docstring_of(parsed)
     doc_words = count_words(docstring or "")
     doc_language = None if docstring is None else identify_language(docstring)
-    return DataPoint(
-        **carried,
-        docstring=docstring,
-        doc_language=None if doc_language is None else doc_language.code,
-        doc_language_confidence=None if doc_language is None else doc_language.confidence,
-        doc_n_words=doc_words.n_words,
-        doc_vocab_size=doc_words.vocab_size,
-        doc_n_whitespaces=doc_words.n_whitespaces,
-        signature=signature_of(parsed),
-        n_ast_errors=counts.n_ast_errors,
-        n_ast_missing=counts.n_ast_missing,
-        n_ast_levels=counts.n_ast_levels,
-        n_ast_nodes=counts.n_ast_nodes,
-        n_identifiers=counts.n_identifiers,
-        n_words=words.n_words,
-        vocab_size=words.vocab_size,
-        n_whitespaces=words.n_whitespaces,
-        token_count=metrics.token_count,
-        parses=accepted_by_cpython(method.code),
-        nloc=metrics.nloc,
-        complexity=metrics.complexity,
-    )
+    return {
+        "docstring": docstring,
+        "doc_language": None if doc_language is None else doc_language.code,
+        "doc_language_confidence": None if doc_language is None else doc_language.confidence,
+        "doc_n_words": doc_words.n_words,
+        "doc_vocab_size": doc_words.vocab_size,
+        "doc_n_whitespaces": doc_words.n_whitespaces,
+        "signature": signature_of(parsed),
+        "n_ast_errors": counts.n_ast_errors,
+        "n_ast_missing": counts.n_ast_missing,
+        "n_ast_levels": counts.n_ast_levels,
+        "n_ast_nodes": counts.n_ast_nodes,
+        "n_identifiers": counts.n_identifiers,
+        "n_words": words.n_words,
+        "vocab_size": words.vocab_size,
+        "n_whitespaces": words.n_whitespaces,
+        "token_count": metrics.token_count,
+        "parses": accepted_by_cpython(code),
+        "nloc": metrics.nloc,
+        "complexity": metrics.complexity,
+    }

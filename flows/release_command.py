@@ -1,15 +1,18 @@
-"""`postquem release`: build a release. Imports what it needs when it is called."""
+"""`postquem release`: build a release, check it. Imports what it needs when it is called."""
 
+import json
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from flows.carry_out import carry_out, run_options
+from schemas.errors import PipelineError
 
 
 @click.group("release")
 def release() -> None:
-    """Build releases."""
+    """Build releases and check them."""
 
 
 @release.command("build")
@@ -19,3 +22,24 @@ def build(config: Path, workspace: Path, workers: int | None, as_json: bool) -> 
 
 
 run_options(build)
+
+
+@release.command("check")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--only", "names", multiple=True, help="Name of a check to make; may be given more than once.")
+@click.option("--json", "as_json", is_flag=True, help="Print every fault as JSON on standard output.")
+def check(folder: Path, names: tuple[str, ...], as_json: bool) -> None:
+    """See whether a release FOLDER keeps its promises; exit code 1 when it does not."""
+    from flows.release_summary import check_as_json, print_check
+    from flows.run import code_version
+    from publishing.check import CHECKS, check_release
+
+    if unknown := set(names) - set(CHECKS):
+        raise click.BadParameter(f"no check {', '.join(sorted(unknown))}; there are {', '.join(CHECKS)}")
+    results = check_release(folder, code_version(), names)
+    if as_json:
+        click.echo(json.dumps(check_as_json(str(folder), results), indent=2))
+    else:
+        print_check(Console(), str(folder), results)
+    if any(result.faults for result in results):
+        raise PipelineError(f"{folder} has faults; do not publish it")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -17,8 +17,9 @@ import pyarrow as pa
 from publishing.discovery import DiscoveryFacts
 from publishing.duplicates import DuplicateFacts
 from publishing.inputs import ReleaseInputs
-from schemas.arrow import SCHEMA_VERSION
-from schemas.config import Config, SourceConfig, digest_of
+from schemas.arrow import SCHEMA_VERSION, reader_of
+from schemas.config import Config, SourceConfig, digest_of, read_section
+from schemas.errors import PipelineError
 from schemas.records import RepositoryRecord
 from warehouse.reports import FunnelRow, combine_reports
 from warehouse.tables import FileEntry
@@ -73,6 +74,21 @@ class Manifest:
     def to_json(self) -> str:
         """Return the file's text."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    def read_config(self) -> Config:
+        """Return the configuration; ConfigError for one that this version of Postquem does not know."""
+        return read_section(Config, _without_nulls(self.config), where="config")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest of a file; PipelineError when there is none or it lacks what this version writes."""
+    try:
+        manifest: Manifest = reader_of(Manifest)(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise PipelineError(f"cannot read {path}: {error.strerror or error}; is it a release?") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PipelineError(f"{path} is no manifest of this version of Postquem ({error!r})") from None
+    return manifest
 
 
 def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[FileEntry]) -> Manifest:
@@ -162,6 +178,13 @@ def _without_secrets(url: str) -> str:
     """Return a URL's scheme, host, port and path."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """Return JSON without the keys whose value is null: in a configuration such keys are left out."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _json_value(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out

@@ -27,6 +27,11 @@ def config_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (name == EXCLUSIONS, rank.get(name, len(rank)), name))
 
 
+def order_of(config: str) -> tuple[str, ...]:
+    """Return the columns that a config's rows are sorted by."""
+    return _EXCLUSION_ORDER if config == EXCLUSIONS else _ROW_ORDER
+
+
 def shard_pattern(config: str) -> str:
     """Return the card's pattern of a config's files."""
     return f"{config}/test-*.parquet"
@@ -56,7 +61,7 @@ def write_shards(folder: Path, config: str, table: pa.Table) -> list[FileEntry]:
 
 def _total_order(config: str, table: pa.Table) -> pa.Array:
     """Return the row numbers in the release's order."""
-    order = _EXCLUSION_ORDER if config == EXCLUSIONS else _ROW_ORDER
+    order = order_of(config)
     missing = [name for name in order if name not in table.column_names]
     if missing:
         raise PipelineError(f"{config} has no column {', '.join(missing)}; please report this as a bug")

@@ -132,14 +132,17 @@ def _python_value(annotation: object) -> Any:  # noqa: ANN401 - a constructor of
         item = _python_value(get_args(annotation)[0])
         return lambda values: tuple(map(item, values))
     if isinstance(origin, type) and is_dataclass(origin):
-        return _reader_of(origin)
+        return reader_of(origin)
     if origin is dict or (isinstance(origin, type) and issubclass(origin, StrEnum)):
         return origin
     return lambda value: value
 
 
-def _reader_of(row_type: type) -> Callable[[dict[str, Any]], Any]:
-    """Return the function that turns a struct into its dataclass."""
+def reader_of(row_type: type) -> Callable[[dict[str, Any]], Any]:
+    """Return the function that turns a struct, or an object read from JSON, into its dataclass.
+
+    The function raises KeyError for a missing field and TypeError for a value of another shape.
+    """
     hints = get_type_hints(row_type)
     convert = {item.name: _python_value(hints[item.name]) for item in fields(row_type)}
 

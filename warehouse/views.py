@@ -97,6 +97,17 @@ def connect(workspace: Workspace, read_only: bool = True) -> duckdb.DuckDBPyConn
     return connection
 
 
+def count_rows(pattern: Path) -> int:
+    """Return the rows of the Parquet files of a pattern after reading every value; PipelineError when DuckDB cannot."""
+    query = "SELECT count(*), bit_xor(hash(rows)) FROM read_parquet(?, hive_partitioning = false) AS rows"
+    try:
+        with duckdb.connect() as connection:
+            [(count, _)] = connection.execute(query, [str(pattern)]).fetchall()
+    except duckdb.Error as error:
+        raise PipelineError(f"DuckDB cannot read {pattern}: {str(error).splitlines()[0]}") from error
+    return int(count)
+
+
 def _create_views(connection: duckdb.DuckDBPyConnection, root: Path, units: Sequence[Unit]) -> None:
     files: dict[str, list[Path]] = {table: [] for table in TABLES}
     for unit in units:

@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from publishing.manifest import (
     private_paths,
     public_location,
     published_config,
+    read_manifest,
 )
 from schemas.arrow import SCHEMA_VERSION
 from schemas.config import Config, SourceConfig, WindowConfig, digest_of
@@ -174,3 +176,13 @@ def test_private_paths_are_those_of_one_machine() -> None:
         SourceConfig(fast_import=("/home/ada/d.fi",)),
     ]
     assert list(private_paths(sources)) == [("/home/ada/b.git", "b"), ("/srv/c", "c"), ("/home/ada/d.fi", "d.fi")]
+
+
+def test_a_manifest_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    made = make_manifest(make_inputs(), {"raw_data": 6}, FILES)
+    (tmp_path / "manifest.json").write_text(made.to_json())
+    manifest = read_manifest(tmp_path / "manifest.json")
+    assert manifest.to_json() == made.to_json()
+    config = manifest.read_config()
+    assert published_config(config) == made.config
+    assert (config.window, config.release, config.dedup) == (CONFIG.window, CONFIG.release, CONFIG.dedup)
