@@ -1,4 +1,4 @@
-"""`postquem release`: build a release, check it. Imports what it needs when it is called."""
+"""`postquem release`: build a release, check it, compare two. Imports what it needs when it is called."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from schemas.errors import PipelineError
 
 @click.group("release")
 def release() -> None:
-    """Build releases and check them."""
+    """Build releases, check them, compare them."""
 
 
 @release.command("build")
@@ -43,3 +43,23 @@ def check(folder: Path, names: tuple[str, ...], as_json: bool) -> None:
         print_check(Console(), str(folder), results)
     if any(result.faults for result in results):
         raise PipelineError(f"{folder} has faults; do not publish it")
+
+
+@release.command("diff")
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option("--rows", "with_rows", is_flag=True, help="Tell every row that changed, and why.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON on standard output.")
+def diff(before: Path, after: Path, with_rows: bool, as_json: bool) -> None:
+    """Tell what changed from one release folder to another, and why."""
+    from flows.release_summary import diff_as_json, print_diff
+    from publishing.diff import compare, open_side
+
+    one, other = open_side(before), open_side(after)
+    changes, rows = compare(one, other)
+    versions = (one.manifest.version, other.manifest.version)
+    shown = rows if with_rows else None
+    if as_json:
+        click.echo(json.dumps(diff_as_json(versions, changes, shown), indent=2))
+    else:
+        print_diff(Console(), versions, changes, shown)

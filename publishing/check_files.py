@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from publishing.checking import CheckResult, Fault, Release, row_faults
+from publishing.diff import differing
 from publishing.manifest import MANIFEST_NAME
 from publishing.shards import EXCLUSIONS, order_of
 from schemas.arrow import SCHEMA_VERSION
@@ -125,20 +126,10 @@ def check_keys(release: Release) -> CheckResult:
         there = table.filter(pc.is_valid(place))
         same = raw.take(place.drop_null())
         for column in raw.column_names:
-            differs = pc.not_equal(_comparable(there[column]), _comparable(same[column]))
-            differs = pc.fill_null(differs, False)
-            nulls = pc.not_equal(pc.is_null(there[column]), pc.is_null(same[column]))
-            faults += row_faults(name, there, _true(pc.or_(differs, nulls)), f"{column} is another than in {_RAW}")
+            wrong = differing(there[column], same[column])
+            faults += row_faults(name, there, wrong, f"{column} is another than in {_RAW}")
         faults += _lost(release, name, raw, table)
     return CheckResult("keys", looked_at, tuple(faults))
-
-
-def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose values Arrow can compare: lists of strings become one string."""
-    if pa.types.is_list(column.type):
-        joined = pc.binary_join(column, "\0")
-        return pc.binary_join_element_wise(joined, pc.list_value_length(column).cast(pa.string()), "\0")
-    return column
 
 
 def _true(flags: pa.Array | pa.ChunkedArray) -> list[int]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from click.testing import CliRunner, Result
 from flows.cli import cli
 from publishing.check import CHECKS
 from publishing.header import CARD_NAME
+from publishing.release import write_release
 from schemas.errors import PipelineError
-from tests.publishing.sound import write_sound_release
+from tests.publishing.sound import CONFIG, make_inputs, points, write_sound_release
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def run(*args: str | Path) -> Result:
 
 def test_the_commands_of_releases_stand_in_one_group() -> None:
     shown = run("--help").output
-    assert [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines()] == ["build", "check"]
+    assert [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines()] == ["build", "check", "diff"]
 
 
 def test_check_prints_a_line_for_every_check(sound: Path) -> None:
@@ -56,3 +58,26 @@ def test_an_unknown_check_is_refused_with_the_known_ones(sound: Path) -> None:
     done = run("check", sound, "--only", "nothing")
     assert done.exit_code == 2
     assert "no check nothing; there are files, schema, manifest" in done.output
+
+
+def test_diff_shows_what_changed_and_why(sound: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, release=replace(CONFIG.release, version="2025.01.31"))
+    config = replace(config, testbeds=replace(config.testbeds, size=2))
+    after = write_release(make_inputs(points(), config=config), tmp_path).folder
+    done = run("diff", sound, after, "--rows")
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.output.splitlines()]
+    assert ["configuration", "testbeds.size", "3000", "2"] in lines
+    assert ["random_cut", "4", "2", "0", "2", "0"] in lines
+    assert ["random_cut", "removed", "2", "not_sampled", "the", "testbed", "was", "full"] in lines
+    rows = [line for line in done.output.splitlines() if "example/shapes" in line]
+    assert len(rows) == 2 + 1 + 1 + 1 + 1
+    assert all(row.endswith(": not_sampled sample of 2 is full") for row in rows)
+    told = json.loads(run("diff", sound, after, "--json").output)
+    assert sorted(told) == ["after", "before", "causes", "manifest_sha256", "testbeds"]
+    assert (told["before"], told["after"]) == ("2024.12.31", "2025.01.31")
+    assert len(json.loads(run("diff", sound, after, "--json", "--rows").output)["rows"]) == len(rows)
+
+
+def test_diff_of_a_release_with_itself_says_so(sound: Path) -> None:
+    assert "2024.12.31 -> 2024.12.31: made from the same" in run("diff", sound, sound).output
