@@ -10,7 +10,7 @@ PYTEST_PARALLEL = -n auto --dist loadfile --no-loadscope-reorder
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev build-testbeds status test test-lowest check format bench audit docs tokenizer samples lock clean
+.PHONY: help setup setup-dev build-testbeds publish status test test-lowest check format bench audit docs tokenizer samples lock clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,13 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 
 build-testbeds: $(VENV)/.installed ## Build a release (CONFIG=configs/quickstart.toml WORKSPACE=data)
 	@$(BIN)/postquem build --config $(CONFIG) --workspace $(WORKSPACE) $(if $(WORKERS),--workers $(WORKERS))
+
+# Without RELEASE and REPO nothing is installed first: the usage is all there is to say.
+publish: $(if $(and $(RELEASE),$(REPO)),$(VENV)/.installed-dev) ## Push a release to the Hub (RELEASE=folder REPO=owner/name PRIVATE=yes DRY_RUN=yes)
+	@test -n "$(RELEASE)" -a -n "$(REPO)" || \
+	  { echo "usage: make publish RELEASE=data/releases/quickstart REPO=owner/name [PRIVATE=yes] [DRY_RUN=yes]" >&2; exit 2; }
+	@$(BIN)/postquem release push "$(RELEASE)" --repo "$(REPO)" $(if $(filter yes,$(PRIVATE)),--private) \
+	  $(if $(filter yes,$(DRY_RUN)),--dry-run)
 
 status: $(VENV)/.installed ## Show what is done in the workspace
 	@$(BIN)/postquem status --config $(CONFIG) --workspace $(WORKSPACE)

@@ -7,12 +7,13 @@ import click
 from rich.console import Console
 
 from flows.carry_out import carry_out, run_options
+from flows.hub_command import push, yank
 from schemas.errors import PipelineError
 
 
 @click.group("release")
 def release() -> None:
-    """Build releases, check them, compare them."""
+    """Build releases, check them, compare them, publish and withdraw them."""
 
 
 @release.command("build")
@@ -22,6 +23,8 @@ def build(config: Path, workspace: Path, workers: int | None, as_json: bool) -> 
 
 
 run_options(build)
+release.add_command(push)
+release.add_command(yank)
 
 
 @release.command("check")

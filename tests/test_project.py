@@ -75,6 +75,17 @@ def test_make_build_testbeds_runs_the_command_that_the_quickstart_tests_run() ->
     assert "/postquem build --config configs/quickstart.toml --workspace data" in done.stdout
 
 
+def test_make_publish_hands_on_folder_and_repository_and_tells_its_usage_without() -> None:
+    done = make("publish", "REPO=me/shapes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: make publish RELEASE=data/releases/quickstart REPO=owner/name ")
+    options = ("RELEASE=some folder", "REPO=me/shapes", "DRY_RUN=yes")
+    asked = make("-n", "-o", ".venv/.installed-dev", "publish", *options)
+    assert '/postquem release push "some folder" --repo "me/shapes"' in asked.stdout
+    assert "--dry-run" in asked.stdout
+    assert "--private" not in asked.stdout
+
+
 def test_make_audit_without_a_repository_tells_its_usage() -> None:
     done = make("audit", "REPO=")
     assert done.returncode == 2
