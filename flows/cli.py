@@ -18,6 +18,7 @@ from flows import stopping
 from flows.carry_out import carry_out, run_options
 from flows.opt_out_command import optout
 from flows.release_command import release
+from flows.report_command import report, review
 from schemas.errors import ConfigError, PipelineError
 from schemas.execution import BackendName
 
@@ -143,6 +144,8 @@ def _read_ks(text: str) -> tuple[int, ...]:
 
 
 cli.add_command(optout)
+cli.add_command(report)
+cli.add_command(review)
 cli.add_command(release)
 
 
