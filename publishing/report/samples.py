@@ -148,13 +148,18 @@ def _proof(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _panel(row: dict[str, Any], column: str, kind: str, asked: bool) -> Panel:
-    text = row[column]
-    if len(text) > _MOST_CHARACTERS and not asked:
-        # What stands next to the asked part matters: the end of what comes before it, the start of what comes behind.
-        cut = f"[{len(text) - _MOST_CHARACTERS:,} characters not shown]"
-        head = column in ("prefix", "left_context")
-        text = f"{cut}\n{text[-_MOST_CHARACTERS:]}" if head else f"{text[:_MOST_CHARACTERS]}\n{cut}"
-    return Panel(column, highlight(text.translate(_CONTROLS), _LEXERS[kind], _FORMATTER), asked)
+    text, over = row[column], len(row[column]) - _MOST_CHARACTERS
+    if over <= 0 or asked:
+        return Panel(column, _highlight(text, kind), asked)
+    # What stands next to the asked part matters: the end of what comes before it, the start of what comes behind.
+    cut = f'<em class="cut">{over:,} characters not shown</em>'
+    if column in ("prefix", "left_context"):
+        return Panel(column, f"{cut}\n{_highlight(text[over:], kind)}", asked)
+    return Panel(column, f"{_highlight(text[:_MOST_CHARACTERS], kind)}{cut}", asked)
+
+
+def _highlight(text: str, kind: str) -> str:
+    return str(highlight(text.translate(_CONTROLS), _LEXERS[kind], _FORMATTER))
 
 
 def stylesheet() -> str:

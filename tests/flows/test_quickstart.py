@@ -189,6 +189,19 @@ def test_manifest_hashes_are_those_of_the_files(quickstart: tuple[Path, Outcome]
         assert hashlib.sha256((release / path).read_bytes()).hexdigest() == digest
 
 
+def test_the_documented_page_has_rows_of_every_testbed_to_mark(quickstart: tuple[Path, Outcome]) -> None:
+    folder, outcome = quickstart
+    done = postquem("report", "data/releases/quickstart", cwd=folder)
+    assert done.code == 0, done.stderr
+    text = (folder / "data" / "releases" / "quickstart.html").read_text(encoding="utf-8")
+    [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    shown = [item["testbed"] for item in json.loads(data)["items"]]
+    assert len(shown) == 960
+    with_rows = [name for name, rows in outcome.summary["testbeds"].items() if rows]
+    assert list(dict.fromkeys(shown)) == with_rows
+    assert all(name in text for name in ("samples/foyer", "mock_survived", "BSD-3-Clause"))
+
+
 def test_no_path_of_this_machine_is_in_the_release(quickstart: tuple[Path, Outcome]) -> None:
     folder, _ = quickstart
     for path in release_of(folder).rglob("*"):
