@@ -45,11 +45,10 @@ def header_digest(line: bytes) -> str:
     return blake2b(b"".join(line.split()), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def header_of(code: str) -> str | None:
-    """Return the digest of the line of a method's code that begins the definition, None without one."""
+def header_line(code: str) -> bytes | None:
+    """Return the line of a method's code that begins the definition, None without one."""
     lines = code.encode("utf-8", "surrogatepass").splitlines()
-    found = next((line for line in lines if _DEFINITION.match(line)), None)
-    return None if found is None else header_digest(found)
+    return next((line for line in lines if _DEFINITION.match(line)), None)
 
 
 def merged(files: Iterable[HistoricFile]) -> list[HistoricFile]:

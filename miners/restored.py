@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -11,17 +11,27 @@ from miners.caches import SourceCache
 from miners.changes import display_path
 from miners.commits import CommitHeader
 from miners.git_process import ObjectReader, read_blobs, run_git
-from miners.history import header_digest, header_of
+from miners.history import header_digest, header_line
 from miners.methods import MethodSpan, token_hashes
 from miners.novelty import DefinitionStore, Earlier, similarity
 from miners.origins import Lineage, with_origin
-from miners.outline import Piece, line_at, outline
+from miners.sources import decode_source
 from miners.syntax import definition_of, iter_tokens, parse
 from schemas.errors import DataError
 from schemas.history import HistoricFile
 from schemas.records import Method, Novelty
 
-_WORD = re.compile(rb"\w+")
+_DEFINITION = re.compile(rb"def[ \t\\][^\n]*")
+# What may stand between two tokens.
+_TRIVIA = rb"(?:[ \t\f\r\n\\]|#[^\r\n]*)*+"
+_BETWEEN_TOKENS = re.compile(_TRIVIA)
+# A string on its own, in parentheses or not.
+_STRING = re.compile(
+    rb"(?:\(" + _TRIVIA + rb")*+[a-zA-Z]{0,2}"
+    rb"(?:\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*+'''"
+    rb"|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')" + _TRIVIA + rb"(?:\)" + _TRIVIA + rb")*+",
+    re.DOTALL,
+)
 
 
 def restore_from_history(
@@ -35,25 +45,22 @@ def restore_from_history(
     """
     wanted = defaultdict(list)
     for index, row in enumerate(methods):
-        if row.novelty is Novelty.ADDED and (header := header_of(row.code)) is not None:
-            wanted[header].append(index)
-    brought: dict[int, list[HistoricFile]] = defaultdict(list)
+        if row.novelty is Novelty.ADDED and (line := header_line(row.code)) is not None:
+            wanted[header_digest(line)].append(index)
+    by_blob: dict[str, dict[int, list[HistoricFile]]] = {}
     for file in files:
         for index in chain.from_iterable(wanted.get(header, ()) for header in file.headers):
-            brought[index].append(file)
+            by_blob.setdefault(file.blob_id, {}).setdefault(index, []).append(file)
+    search = _Search(methods, reader, max_file_bytes)
+    brought = search.look_into(by_blob)
     commit_ids = {file.commit_id for found in brought.values() for file in found}
     lineage = Lineage(headers, commit_ids | {methods[index].commit_id for index in brought})
     dates = {header.commit_id: header.committer_epoch or 0 for header in headers if header.commit_id in commit_ids}
-    by_blob: dict[str, list[tuple[int, HistoricFile]]] = defaultdict(list)
-    for index, found in brought.items():
-        for file in found:
-            if lineage.descends(methods[index].commit_id, file.commit_id):
-                by_blob[file.blob_id].append((index, file))
-    search = _Search({index: methods[index] for index in brought}, reader, max_file_bytes)
     rows = list(methods)
-    for index, same in search.look_into(by_blob).items():
-        same.sort(key=lambda place: (dates[place[0].commit_id], place[0].commit_id, place[0].blob_id))
-        earlier = next(filter(None, (search.evidence(rows[index], *place) for place in same)), None)
+    for index, found in brought.items():
+        before = [file for file in found if lineage.descends(rows[index].commit_id, file.commit_id)]
+        before.sort(key=lambda file: (dates[file.commit_id], file.commit_id, file.blob_id))
+        earlier = next(filter(None, (search.evidence(index, file) for file in before)), None)
         if earlier is not None:
             rows[index] = with_origin(rows[index], earlier)
     return rows
@@ -64,66 +71,81 @@ class _Wanted:
     """What to look for: a method and what every text with its tokens has."""
 
     code: bytes
+    """Its text."""
     name: str
-    header: str
-    """Digest of its first line."""
+    """Its own name."""
+    line: bytes
+    """The line with its `def`, from there on and without white space."""
     key: bytes
     """Digest of its tokens' characters, as `TextKeys.nameless`."""
-    tokens: bytes
+    exact: bytes
     """Digest of its tokens."""
-    words: tuple[bytes, ...]
-    """The words of its tokens, the longest first."""
+    header: tuple[bytes, ...]
+    """Its tokens from `def` on up to the body, with LF for line ends; none for broken code or when the line is all."""
+    body: tuple[bytes, ...]
+    """The tokens of its body without the docstring; none for broken code."""
 
-
-Place = tuple[HistoricFile, MethodSpan]
+    def stands_at(self, text: bytes, start: int, end: int) -> bool:
+        """Tell whether its tokens, a docstring apart, follow one another in a text from the line with `def` on."""
+        at = _follow(text, start, self.header) if self.header else end
+        return at >= 0 and any(_follow(text, begin, self.body) >= 0 for begin in _bodies(text, at))
 
 
 class _Search:
-    """Looks for methods in blobs; each is read once, and parsed only when some method's words stand together in it."""
+    """Looks for methods in blobs; one is parsed only when some method's tokens stand in a row in it."""
 
-    def __init__(self, methods: Mapping[int, Method], reader: ObjectReader, max_file_bytes: int) -> None:
+    def __init__(self, methods: Sequence[Method], reader: ObjectReader, max_file_bytes: int) -> None:
         self._git_dir: Path = reader.git_dir
         self._max_file_bytes = max_file_bytes
-        self._wanted = {index: _wanted(row) for index, row in methods.items()}
+        self._methods = methods
+        self._wanted: dict[int, _Wanted] = {}
         self._sources = SourceCache(reader, max_file_bytes)
         self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
 
-    def look_into(self, by_blob: Mapping[str, Sequence[tuple[int, HistoricFile]]]) -> dict[int, list[Place]]:
-        """Return for each method the blobs that hold its tokens under its name, and where."""
-        found: dict[int, list[Place]] = defaultdict(list)
+    def look_into(self, by_blob: Mapping[str, Mapping[int, Sequence[HistoricFile]]]) -> dict[int, list[HistoricFile]]:
+        """Return for each method the files that may hold its tokens."""
+        found: dict[int, list[HistoricFile]] = defaultdict(list)
+        by_line = self._lines(by_blob.values())
         texts = read_blobs(self._git_dir, list(by_blob), self._max_file_bytes)
-        for (blob_id, asked), text in zip(by_blob.items(), texts, strict=True):
-            parts: dict[str, list[bytes]] | None = None
-            if not text:
-                continue  # git cannot read it, or it is above the limit
-            for index, file in asked:
-                wanted = self._wanted[index]
-                if not all(word in text for word in wanted.words[:2]):
-                    continue
-                parts = _parts(text) if parts is None else parts
-                if any(all(word in part for word in wanted.words) for part in parts.get(wanted.header, ())):
-                    span = self._find(blob_id, wanted)
-                    found[index] += [] if span is None else [(file, span)]
+        for (blob_id, asked), raw in zip(by_blob.items(), texts, strict=True):
+            text = _text(blob_id, raw)
+            seen = set()
+            for match in _DEFINITION.finditer(text):
+                for index in by_line[match.group()]:
+                    if index in asked and index not in seen and self._wanted[index].stands_at(text, *match.span()):
+                        seen.add(index)
+                        found[index] += asked[index]
         return found
 
+    def _lines(self, asked: Iterable[Iterable[int]]) -> "_Lines":
+        """Return the methods in question by the line with `def`."""
+        by_line = _Lines()
+        for index in sorted(set(chain.from_iterable(asked))):
+            wanted = self._wanted[index] = _describe(self._methods[index])
+            by_line.compact[wanted.line].append(index)
+        return by_line
+
+    def evidence(self, index: int, file: HistoricFile) -> Earlier | None:
+        """Return what is said of a method that a blob holds; None when it does not or git cannot list the tree."""
+        wanted = self._wanted[index]
+        span = self._find(file.blob_id, wanted)
+        path = None if span is None else self._path(file)
+        if span is None or path is None:
+            return None
+        like = similarity(wanted.code, self._store.text(file.blob_id, span))
+        return Earlier(Novelty.RESTORED, path, span.fun_name, like, file.commit_id)
+
     def _find(self, blob_id: str, wanted: _Wanted) -> MethodSpan | None:
+        """Return the definition of a blob that has a method's name and tokens."""
         try:
             spans = self._store.file(blob_id).methods
         except DataError:
             return None  # what cannot be read cannot be shown to be the same
         for span in spans:
             alike = span.keys.nameless == wanted.key and span.fun_name.rpartition(".")[2] == wanted.name
-            if alike and self._store.hashes(blob_id, span).exact == wanted.tokens:
+            if alike and self._store.hashes(blob_id, span).exact == wanted.exact:
                 return span
         return None
-
-    def evidence(self, row: Method, file: HistoricFile, span: MethodSpan) -> Earlier | None:
-        """Return what is said of a method that a blob holds; None when git cannot list the commit's tree."""
-        path = self._path(file)
-        if path is None:
-            return None
-        like = similarity(row.code.encode("utf-8", "surrogatepass"), self._store.text(file.blob_id, span))
-        return Earlier(Novelty.RESTORED, path, span.fun_name, like, file.commit_id)
 
     def _path(self, file: HistoricFile) -> str | None:
         """Return under which path, the smallest of several, a commit has a blob; None when git cannot list its tree."""
@@ -136,44 +158,80 @@ class _Search:
         return display_path(min(path for meta, _, path in records if path.endswith(b".py") and blob_id in meta))
 
 
-def _wanted(row: Method) -> _Wanted:
+class _Lines(dict[bytes, Sequence[int]]):
+    """Methods by the line with `def` as it is written somewhere; a history repeats its lines many times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.compact: dict[bytes, list[int]] = defaultdict(list)
+        """Methods by their line without white space."""
+
+    def __missing__(self, line: bytes) -> Sequence[int]:
+        found = self[line] = self.compact.get(_compact(line), ())
+        return found
+
+
+def _describe(row: Method) -> _Wanted:
     code = row.code.encode("utf-8", "surrogatepass")
-    name, header = row.fun_name.rpartition(".")[2], header_of(row.code) or ""
-    words = sorted(_words(code), key=lambda word: (-len(word), word))
-    return _Wanted(code, name, header, bytes.fromhex(row.token_key), token_hashes(code, b"").exact, tuple(words))
-
-
-def _words(code: bytes) -> set[bytes]:
-    """Return the words of a method's tokens; none when it does not parse."""
     root = parse(code).root_node
-    definition = definition_of(root.named_children[0]) if root.named_child_count == 1 else None
-    if definition is None:
-        return set()
-    docstring = definition.docstring
-    skipped = range(0) if docstring is None else range(docstring.start_byte, docstring.end_byte)
-    tokens = [node for node in iter_tokens(definition.node) if node.start_byte not in skipped]
-    return {word for node in tokens for word in _WORD.findall(code[node.start_byte : node.end_byte])}
+    whole = not root.has_error and root.named_child_count == 1
+    definition = definition_of(root.named_children[0]) if whole else None
+    header: list[bytes] = []
+    body: list[bytes] = []
+    if definition is not None:
+        docstring = definition.docstring
+        skipped = range(0) if docstring is None else range(docstring.start_byte, docstring.end_byte)
+        for node in iter_tokens(definition.function):
+            if node.start_byte not in skipped and node.type != "async":
+                part = header if node.start_byte < definition.header_end else body
+                part.append(_unified(code[node.start_byte : node.end_byte]))
+    found = _DEFINITION.search(header_line(row.code) or b"")
+    line = b"" if found is None else _compact(found.group())
+    return _Wanted(
+        code=code,
+        name=row.fun_name.rpartition(".")[2],
+        line=line,
+        key=bytes.fromhex(row.token_key),
+        exact=token_hashes(code, b"").exact,
+        header=() if _compact(b"".join(header)) == line else tuple(header),
+        body=tuple(body),
+    )
 
 
-def _parts(text: bytes) -> dict[str, list[bytes]]:
-    """Return, by the digest of its first line, the parts of a text that hold a whole definition, decorators apart.
-
-    A part begins where the definition before does, because decorators belong to it, and reaches to the next line that
-    begins a definition, is indented no more and stands in no string.
-    """
-    starts, pieces, _ = outline(text)
-    parts: dict[str, list[bytes]] = defaultdict(list)
-    for index, start in enumerate(starts):
-        before = starts[index - 1] if index else 0
-        parts[header_digest(line_at(text, start))].append(text[before : _end(starts, pieces, index, len(text))])
-    return parts
+def _compact(line: bytes) -> bytes:
+    return b"".join(line.split())
 
 
-def _end(starts: Sequence[int], pieces: Sequence[Piece], index: int, end: int) -> int:
-    """Return where a definition ends at the latest; a string in it may hold lines of any indentation."""
-    in_string = pieces[index].odd
-    for other in range(index + 1, len(starts)):
-        if not in_string and pieces[other].indent <= pieces[index].indent:
-            return starts[other]
-        in_string ^= pieces[other].odd
-    return end
+def _text(blob_id: str, raw: bytes | None) -> bytes:
+    """Return a blob's text with LF for all line ends; nothing for one that cannot be read or is above the limit."""
+    try:
+        return _unified(decode_source(blob_id, raw or b"").utf8)
+    except DataError:
+        return b""
+
+
+def _unified(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+
+
+def _follow(text: bytes, at: int, tokens: Sequence[bytes]) -> int:
+    """Return the offset behind tokens that follow one another from an offset on, -1 when they do not."""
+    between = _BETWEEN_TOKENS.match
+    for token in tokens:
+        if not text.startswith(token, at):
+            gap = between(text, at)
+            at = at if gap is None else gap.end()
+            if not text.startswith(token, at):
+                return -1
+        at += len(token)
+    return at
+
+
+def _bodies(text: bytes, at: int) -> Iterator[int]:
+    """Yield where a body may begin behind its header: there, and behind each string that it begins with."""
+    yield at
+    gap = _BETWEEN_TOKENS.match(text, at)
+    at = at if gap is None else gap.end()
+    while (string := _STRING.match(text, at)) is not None:
+        at = string.end()
+        yield at

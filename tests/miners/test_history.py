@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import miners.history
-from miners.history import header_digest, header_of, read_history
+from miners.history import header_digest, header_line, read_history
 from schemas.history import HistoricFile
 from schemas.records import Exclusion
 from tests.builders import RepoBuilder
@@ -113,8 +113,10 @@ def test_a_blob_at_which_git_ends_costs_only_its_own_commits(builder: RepoBuilde
     ],
 )
 def test_the_line_that_begins_a_method(code: str, line: str) -> None:
-    assert header_of(code) == header_digest(line.encode())
+    found = header_line(code)
+    assert found is not None
+    assert header_digest(found) == header_digest(line.encode())
 
 
 def test_code_without_a_definition_has_no_such_line() -> None:
-    assert header_of("x = 1\n") is None
+    assert header_line("x = 1\n") is None

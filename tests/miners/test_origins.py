@@ -11,6 +11,7 @@ from tests.miners.mining import OLD, mine_at
 
 AREA = b"def area(width, height):\n    return width * height\n"
 ROUND = b"def round_up(value):\n    return -(-value // 1)\n"
+ASYNC = b"async def area(\n    width):\n    'a'\n    return 1\n"
 Row = tuple[str, str, str, str, str | None]
 
 
@@ -165,6 +166,44 @@ class TestRestored:
         builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
         back = builder.commit({"a.py": text})
         assert rows(mine_at(builder)) == [(back, "a.py", "A.size", "restored", f"{old}:a.py:A.size")]
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (AREA, AREA.replace(b":\n", b":\n    # a comment\n    '''doc'''\n")),
+            (AREA.replace(b":\n", b':\n    ("one"\n     r"two")  # both\n\n'), AREA),
+            (AREA.replace(b"\n", b"\r\n").replace(b":", b":\r\n    'doc'", 1), AREA),
+            (AREA.replace(b"* ", b"*\\\n        "), AREA),
+            (b"# coding: latin-1\n'\xe9'\n" + AREA + b"'\xe9'\n", AREA),
+            (ASYNC, b"async  def area(\n  width  # it\n):\n    return 1\n"),
+            (b"def area(): pass; 'x'\n", b"def area(): pass ; 'x'\n"),
+            (b"\xef\xbb\xbf" + AREA, AREA),
+            (AREA + AREA.replace(b"*", b"+"), AREA.replace(b"*", b"+")),
+            (b"def area():\n    'a'\n    'b'\n", b"def area():\n    'c'\n    'b'\n"),
+        ],
+    )
+    def test_equal_tokens_before_the_window_however_they_are_written(
+        self, builder: RepoBuilder, old: bytes, new: bytes
+    ) -> None:
+        first = builder.commit({"a.py": old}, author_date=OLD)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+        back = builder.commit({"b.py": new})
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "restored", f"{first}:a.py:area")]
+
+    @pytest.mark.parametrize(
+        "old",
+        [
+            AREA.replace(b"* height", b"* height * 2"),
+            AREA.replace(b"return ", b"return -"),
+            b"if x:\n  def area(width, height):\n    if 1:\n     return width * height\n",
+            b"'''\n" + AREA + b"'''\n",
+        ],
+    )
+    def test_other_tokens_under_the_same_line_before_the_window(self, builder: RepoBuilder, old: bytes) -> None:
+        builder.commit({"a.py": old}, author_date=OLD)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
+        back = builder.commit({"b.py": AREA})
+        assert rows(mine_at(builder)) == [(back, "b.py", "area", "added", None)]
 
     def test_what_stood_on_a_branch_that_the_commit_does_not_descend_from_is_no_origin(
         self, builder: RepoBuilder
