@@ -10,6 +10,7 @@ from publishing.card_tables import (
     overlap_section,
     repositories_section,
 )
+from publishing.citation import bibtex_entry
 from publishing.discovery import discovery_section
 from publishing.duplicates import duplicates_section
 from publishing.examples import render_example
@@ -124,21 +125,8 @@ def _provenance(manifest: Manifest) -> str:
 
 
 def _citation(facts: ReleaseFacts, manifest: Manifest) -> str:
-    """Return how to cite; the year is that of the newest date in the rows, since the run's is not recorded."""
-    key = "".join(char for char in manifest.name.lower() if char.isalnum() and char.isascii()) or "postquem"
-    fields = {"title": _bibtex(manifest.name)}
-    if facts.last_date is not None:
-        fields["year"] = str(facts.last_date.year)
-    fields |= {"version": _bibtex(manifest.version), "note": f"Configuration {manifest.config_digest[:12]}"}
-    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
-    entry = f"@misc{{{key},\n{lines}\n}}"
-    return f"## How to cite\n\nName the version, since rows differ between versions:\n\n{fenced(entry, 'bibtex')}"
-
-
-def _bibtex(text: str) -> str:
-    """Return text for a BibTeX field: one line, no braces or backslashes, special characters escaped."""
-    one_line = "".join(char for char in " ".join(text.split()) if char not in "{}\\")
-    return "".join(f"\\{char}" if char in "&%$#_" else char for char in one_line)
+    entry = fenced(bibtex_entry(facts, manifest), "bibtex")
+    return f"## How to cite\n\nName the version, since rows differ between versions:\n\n{entry}"
 
 
 def _day(moment: str) -> str:

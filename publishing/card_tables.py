@@ -13,7 +13,7 @@ from publishing.markdown import code, link, plain, share, size, table
 from publishing.shards import EXCLUSIONS
 from schemas.arrow import type_name
 
-_PURPOSES = {
+PURPOSES = {
     "raw_data": "every kept method: mining, metrics, sampling of one's own",
     "raw_data_docstring": "the methods whose docstring has more than 3 words",
     "random_cut": "code completion: `prefix` to `target`, without docstring",
@@ -39,7 +39,7 @@ def configs_section(facts: ReleaseFacts, manifest: Manifest) -> str:
         rows.append([
             code(config.name), f"{config.rows:,}", "" if origin is None else f"{origin.n_repos:,}",
             f"{largest} {share(origin.largest_rows, config.rows)}" if origin is not None and largest else "",
-            _PURPOSES.get(config.name, ""), size(config.download_size),
+            PURPOSES.get(config.name, ""), size(config.download_size),
         ])  # fmt: skip
     limits = manifest.config["testbeds"]
     empty = [config.name for config in facts.configs if not config.rows]
@@ -140,8 +140,8 @@ def _config_block(config: ConfigFacts, own: Sequence[Column], shares: bool) -> s
     lines = [f"### {config.name}"]
     if row_type != _BASE_ROWS and (text := row_type_doc(row_type)):
         lines.append(plain(text))
-    elif config.name in _PURPOSES:
-        lines.append(f"{_PURPOSES[config.name][0].upper()}{_PURPOSES[config.name][1:]}.")
+    elif config.name in PURPOSES:
+        lines.append(f"{PURPOSES[config.name][0].upper()}{PURPOSES[config.name][1:]}.")
     if not own:
         return "\n\n".join([*lines, "The shared columns and no others."])
     return "\n\n".join([*lines, *(["The shared columns, and:"] if shares else []), _column_table(own)])

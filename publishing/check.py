@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from publishing.check_documents import check_datasets, check_duckdb, check_readme
+from publishing.check_documents import check_croissant, check_datasets, check_duckdb, check_readme
 from publishing.check_duplicates import check_duplicates
 from publishing.check_files import (
     check_files,
@@ -32,6 +32,7 @@ CHECKS: dict[str, Callable[[Release], CheckResult]] = {
     "splicing": check_splicing,
     "duplicates": check_duplicates,
     "card": check_readme,
+    "croissant": check_croissant,
     "duckdb": check_duckdb,
     "datasets": check_datasets,
 }

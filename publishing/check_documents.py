@@ -1,21 +1,28 @@
 """Checks of what stands beside the data: the card says what the files hold, and others' libraries read it all."""
 
+import json
+import logging
 import os
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from publishing.card import render_card
 from publishing.checking import CheckResult, Fault, Release
+from publishing.croissant import CROISSANT_NAME, render_croissant
 from publishing.facts import read_facts
 from publishing.header import CARD_NAME, SPLIT, check_card
 from publishing.shards import shard_pattern
 from schemas.errors import PipelineError
 from warehouse.views import count_rows
 
+_RECORDS = 500  # of a config that Croissant's reader loads: it takes milliseconds for each
 _INSTALL = "not installed; see docs/release.md"
 
 
@@ -37,6 +44,80 @@ def _note(release: Release) -> str:
     """Return why documents cannot be written again; empty when they can."""
     made = release.manifest.code_version
     return "" if made == release.code_version else f"made by {made}, so the text is not written again to compare"
+
+
+def check_croissant(release: Release) -> CheckResult:
+    """Validate `croissant.json` with mlcroissant, load records of every config, compare them with the files.
+
+    Write it again and compare, too, when this program made the release.
+    """
+    path, note = release.folder / CROISSANT_NAME, _note(release)
+    try:
+        text = path.read_text(encoding="utf-8")
+        same = bool(note) or text == render_croissant(read_facts(release.folder), release.manifest)
+        values = json.loads(text)
+    except (PipelineError, OSError, ValueError) as error:
+        return CheckResult("croissant", 1, (Fault(CROISSANT_NAME, release.explain(error)),))
+    faults = [] if same else [Fault(CROISSANT_NAME, "says something else than files and manifest give")]
+    logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every recommended property that is not there
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own libraries' deprecations
+        try:
+            looked_at, found = _load_records(release, [item["name"] for item in values["recordSet"]])
+        except ImportError:
+            return CheckResult("croissant", 1, tuple(faults), f"`mlcroissant` is {_INSTALL}")
+    faults += found
+    limit = f"the first {_RECORDS:,} records of each config" if looked_at < sum(release.manifest.rows.values()) else ""
+    return CheckResult("croissant", looked_at, tuple(faults), "; ".join(filter(None, (limit, note))))
+
+
+def _load_records(release: Release, names: Sequence[str]) -> tuple[int, list[Fault]]:
+    """Return how many records of all configs were loaded, and what is wrong with the file or them."""
+    import mlcroissant
+
+    try:
+        dataset = mlcroissant.Dataset(str(release.folder / CROISSANT_NAME))
+    except mlcroissant.ValidationError as error:
+        return 1, [Fault(CROISSANT_NAME, f"is not valid: {_one_line(error)}")]
+    results = [_compare_records(release, name, dataset) for name in names]
+    return sum(count for count, _ in results), [fault for _, faults in results for fault in faults]
+
+
+def _compare_records(release: Release, name: str, dataset: Any) -> tuple[int, list[Fault]]:  # noqa: ANN401 - a mlcroissant.Dataset
+    """Return how many records of a config were loaded, and what is wrong with them."""
+    table = release.tables.get(name)
+    if table is None or not table.num_rows:  # mlcroissant cannot read a table without rows
+        return 0, []
+    try:
+        records = list(islice(dataset.records(name), _RECORDS))
+    except (ValueError, AssertionError, _generation_error()) as error:
+        return 0, [Fault(name, f"mlcroissant does not load it: {_one_line(error)}")]
+    rows = table.slice(0, _RECORDS).to_pylist()
+    if len(records) != len(rows):
+        return len(records), [Fault(name, f"mlcroissant gives {len(records)} records instead of {len(rows)}")]
+    wrong = (place for place, (record, row) in enumerate(zip(records, rows, strict=True)) if _plain(record) != row)
+    return len(records), [
+        Fault(name, "mlcroissant gives other values", rows[place]["row_id"]) for place in islice(wrong, 1)
+    ]
+
+
+def _generation_error() -> type[Exception]:
+    """Return what mlcroissant raises when it cannot read records; it is not among its public names."""
+    from mlcroissant._src.core.issues import GenerationError
+
+    error: type[Exception] = GenerationError
+    return error
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - what mlcroissant gives for a value in a Parquet file
+    """Return a record as Arrow gives it: text instead of bytes, names without those of what they stand in."""
+    if isinstance(value, dict):
+        return {str(name).rpartition("/")[2]: _plain(item) for name, item in value.items()}
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def check_duckdb(release: Release) -> CheckResult:

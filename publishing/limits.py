@@ -15,7 +15,6 @@ _LARGEST = 3
 _OLD_SHARE, _OLD_SHARE_WORST = "5%", "23%"
 # What the data contract names and no version writes yet; a name leaves the line when its file or config is there.
 _PLANNED = {
-    "croissant.json": "Croissant metadata (`croissant.json`)",
     "lm_eval/": "ready task files for lm-evaluation-harness (`lm_eval/`)",
     "inspect/": "ready task files for Inspect (`inspect/`)",
     "real_code": "the testbed `real_code`, whose tasks are proven by execution",

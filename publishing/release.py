@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from publishing.card import render_card
+from publishing.croissant import CROISSANT_NAME, render_croissant
 from publishing.facts import ReleaseFacts, read_facts
 from publishing.header import CARD_NAME, check_card
 from publishing.inputs import ReleaseInputs
@@ -111,6 +112,8 @@ def _build(inputs: ReleaseInputs, folder: Path, workspace: Path) -> tuple[tuple[
     rows = {name: tables[name].num_rows for name in names}
     facts = read_facts(folder)
     _check_window(facts, inputs.config.window)
+    write_text(folder / CROISSANT_NAME, render_croissant(facts, make_manifest(inputs, rows, files)))
+    files.append(file_entry(folder / CROISSANT_NAME, folder))
     write_text(folder / CARD_NAME, render_card(facts, make_manifest(inputs, rows, files)))
     check_card(folder)
     files.append(file_entry(folder / CARD_NAME, folder))

@@ -15,6 +15,8 @@ from publishing.release import write_release
 from schemas.errors import PipelineError
 from tests.publishing.sound import CONFIG, make_inputs, points, write_sound_release
 
+COMMANDS = ["build", "check", "diff", "push", "yank"]
+
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -27,7 +29,7 @@ def run(*args: str | Path) -> Result:
 
 def test_the_commands_of_releases_stand_in_one_group() -> None:
     shown = run("--help").output
-    assert [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines()] == ["build", "check", "diff"]
+    assert [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines()] == COMMANDS
 
 
 def test_check_prints_a_line_for_every_check(sound: Path) -> None:
@@ -50,7 +52,7 @@ def test_check_names_what_is_wrong_and_fails(sound: Path, tmp_path: Path) -> Non
     assert told == {
         "release": str(folder),
         "faults": 1,
-        "checks": [{"name": "files", "looked_at": 10, "faults": [fault], "note": ""}],
+        "checks": [{"name": "files", "looked_at": 11, "faults": [fault], "note": ""}],
     }
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from publishing.check import CHECKS, check_release
 from publishing.checking import CheckResult, Fault
+from publishing.croissant import CROISSANT_NAME
 from publishing.header import CARD_NAME
 from publishing.manifest import MANIFEST_NAME, read_manifest
 from schemas.errors import ConfigError
@@ -28,7 +29,7 @@ from tests.publishing.sound import (
 from warehouse.tables import read_table, write_table
 
 MEAN, PLACE, EMPTY, PARSE, ANGLE = (point.row_id for point in points())
-OUTSIDE = ("duckdb", "datasets")  # take seconds to load: planted for on their own
+OUTSIDE = ("croissant", "duckdb", "datasets")  # take seconds to load: planted for on their own
 DOCUMENTS = ("card",)  # looked at only where they are planted for: writing a card takes a while
 CHEAP = [name for name in CHECKS if name not in OUTSIDE]
 Rows = list[dict[str, Any]]
@@ -47,10 +48,11 @@ def folder(sound: Path, tmp_path: Path) -> Path:
 def test_the_release_itself_has_no_fault_and_every_row_is_looked_at(sound: Path) -> None:
     results = check_release(sound, CODE_VERSION)
     assert [(result.name, result.looked_at, result.faults, result.note) for result in results] == [
-        ("files", 10, (), ""), ("schema", 41, (), ""), ("manifest", 9, (), ""), ("funnel", 26, (), ""),
+        ("files", 11, (), ""), ("schema", 41, (), ""), ("manifest", 9, (), ""), ("funnel", 26, (), ""),
         ("order", 41, (), ""), ("ids", 25, (), ""), ("keys", 20, (), ""), ("dates", 25, (), ""),
         ("novelty", 25, (), ""), ("licences", 25, (), ""), ("features", 5, (), ""), ("splicing", 20, (), ""),
-        ("duplicates", 5, (), ""), ("card", 1, (), ""), ("duckdb", 41, (), ""), ("datasets", 41, (), ""),
+        ("duplicates", 5, (), ""), ("card", 1, (), ""), ("croissant", 41, (), ""), ("duckdb", 41, (), ""),
+        ("datasets", 41, (), ""),
     ]  # fmt: skip
 
 
@@ -257,10 +259,31 @@ def test_others_libraries_are_asked_what_they_load(folder: Path) -> None:
     (folder / CARD_NAME).write_text(
         (folder / CARD_NAME).read_text().replace("config_name: commit_gen", "config_name: x")
     )
-    duckdb, datasets = check_release(folder, CODE_VERSION, OUTSIDE)
+    croissant = folder / CROISSANT_NAME
+    croissant.write_text(croissant.read_text().replace('"column": "nloc"', '"column": "complexity"'))
+    records, duckdb, datasets = check_release(folder, CODE_VERSION, OUTSIDE)
+    assert [(fault.where, fault.text) for fault in records.faults][:2] == [
+        (CROISSANT_NAME, "says something else than files and manifest give"),
+        ("raw_data", "mlcroissant gives other values"),
+    ]
     assert duckdb.faults == (Fault("raw_data", "DuckDB counts 4 rows, the manifest 5"),)
     assert [fault.where for fault in datasets.faults] == ["raw_data", "commit_gen"]
     assert "BuilderConfig 'commit_gen' not found" in datasets.faults[1].text
+
+
+def test_a_croissant_file_that_is_not_valid_is_a_fault(folder: Path) -> None:
+    path = folder / CROISSANT_NAME
+    path.write_text(
+        path.read_text().replace('"conformsTo": "http://mlcommons.org/croissant/1.1",', '"conformsTo": "x",')
+    )
+    [invalid] = check_release(folder, CODE_VERSION, ["croissant"])
+    assert invalid.faults[1].text.startswith("is not valid: ")
+    path.write_text("{")
+    [broken] = check_release(folder, CODE_VERSION, ["croissant"])
+    assert [fault.where for fault in broken.faults] == [CROISSANT_NAME]
+    path.unlink()
+    [missing] = check_release(folder, CODE_VERSION, ["croissant"])
+    assert missing.faults == (Fault(CROISSANT_NAME, "[Errno 2] No such file or directory: 'croissant.json'"),)
 
 
 def test_a_card_of_another_version_is_compared_by_its_header(folder: Path) -> None:

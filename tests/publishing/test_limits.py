@@ -131,16 +131,16 @@ def test_a_release_without_rows_has_no_shares_of_repositories(tmp_path: Path) ->
     [
         (
             [],
-            "\n\nNot in this release: Croissant metadata (`croissant.json`); ready task files for "
-            "lm-evaluation-harness (`lm_eval/`); ready task files for Inspect (`inspect/`); the testbed `real_code`, "
+            "\n\nNot in this release: ready task files for lm-evaluation-harness "
+            "(`lm_eval/`); ready task files for Inspect (`inspect/`); the testbed `real_code`, "
             "whose tasks are proven by execution.",
         ),
         (
-            ["croissant.json", "inspect/tasks.py"],
+            ["inspect/tasks.py"],
             "\n\nNot in this release: ready task files for lm-evaluation-harness (`lm_eval/`); the testbed "
             "`real_code`, whose tasks are proven by execution.",
         ),
-        (["croissant.json", "inspect/t", "lm_eval/t", "real_code/t"], " have a message with an address."),
+        (["inspect/t", "lm_eval/t", "real_code/t"], " have a message with an address."),
     ],
 )
 def test_what_the_contract_names_and_the_release_lacks_is_said(tmp_path: Path, paths: list[str], line: str) -> None:

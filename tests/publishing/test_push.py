@@ -25,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload ra
 COMMIT, TAG = "POST /api/datasets/me/shapes/commit/main", r"POST /api/datasets/me/shapes/tag/"
 FILES = (
     "README.md",
+    "croissant.json",
     "exclusions/test-00000-of-00001.parquet",
     "manifest.json",
     "random_cut/test-00000-of-00001.parquet",
@@ -100,7 +101,12 @@ def test_a_dry_run_sends_nothing_that_writes_and_needs_no_token(
     pushed(release)
     hub.requests.clear()
     changed = pushed(later, dry_run=True)
-    assert tuple(changed.added) == ("README.md", "manifest.json", "raw_data/test-00000-of-00001.parquet")
+    assert tuple(changed.added) == (
+        "README.md",
+        "croissant.json",
+        "manifest.json",
+        "raw_data/test-00000-of-00001.parquet",
+    )
     assert (changed.deleted, changed.creates, hub.writes()) == ((), False, [])
 
 
@@ -110,7 +116,12 @@ def test_a_new_version_sends_what_changed_and_both_tags_hold_their_own(
     pushed(release)
     hub.requests.clear()
     result = pushed(later)
-    assert tuple(result.added) == ("README.md", "manifest.json", "raw_data/test-00000-of-00001.parquet")
+    assert tuple(result.added) == (
+        "README.md",
+        "croissant.json",
+        "manifest.json",
+        "raw_data/test-00000-of-00001.parquet",
+    )
     assert len([request for request in hub.requests if request.startswith("PUT /lfs/")]) == 1
     assert contents(hub, "2026.10") == folder_contents(release)
     assert contents(hub, "2026.11") == contents(hub, "main") == folder_contents(later)
@@ -126,8 +137,8 @@ def test_files_gone_from_the_release_are_deleted_and_others_left_alone(hub: Hub,
     assert result.deleted == ("random_cut/test-00000-of-00001.parquet", "raw_data/test-00001-of-00002.parquet")
     assert result.kept == ("logo.png",)
     assert set(repository.find("2026.12").files) == {
-        ".gitattributes", "README.md", "exclusions/test-00000-of-00001.parquet", "logo.png", "manifest.json",
-        "raw_data/test-00000-of-00001.parquet",
+        ".gitattributes", "README.md", "croissant.json", "exclusions/test-00000-of-00001.parquet", "logo.png",
+        "manifest.json", "raw_data/test-00000-of-00001.parquet",
     }  # fmt: skip
 
 
@@ -143,8 +154,8 @@ def test_a_tag_with_other_contents_is_refused(hub: Hub, release: ReleaseFiles, l
     with pytest.raises(ConfigError) as caught:
         pushed(replace(later, version="2026.10"))
     assert str(caught.value) == (
-        "me/shapes has a version 2026.10 with other contents (README.md, manifest.json, "
-        "raw_data/test-00000-of-00001.parquet); give the release a new version"
+        "me/shapes has a version 2026.10 with other contents (README.md, croissant.json, "
+        "manifest.json ...); give the release a new version"
     )
     assert hub.writes() == []
 

@@ -55,7 +55,7 @@ def test_a_release_has_every_file_of_the_contract(tmp_path: Path) -> None:
         "summarization_gen": 0,
         "exclusions": 3,
     }
-    expected = ["README.md", "manifest.json", *(f"{name}/{SHARD}" for name in result.rows)]
+    expected = ["README.md", "croissant.json", "manifest.json", *(f"{name}/{SHARD}" for name in result.rows)]
     assert [entry.path for entry in result.files] == sorted(expected)
     assert sorted(contents(result.folder)) == sorted(expected)
     assert names(tmp_path / "releases") == ["1.2.0"]
@@ -206,8 +206,8 @@ def run_script(folder: Path, code_version: str, number: int, seed: str = "0") ->
     return subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, check=False).returncode
 
 
-# 8 configs, card and manifest are renamed into the temporary folder, then the folder is renamed.
-@pytest.mark.parametrize("number", [5, 11])
+# 8 configs, Croissant file, card and manifest are renamed into the temporary folder, then the folder is renamed.
+@pytest.mark.parametrize("number", [5, 12])
 def test_a_killed_first_run_leaves_nothing_and_the_next_one_cleans_up(tmp_path: Path, number: int) -> None:
     assert run_script(tmp_path, "0.1.0", number) == -signal.SIGKILL
     assert [path for path in tmp_path.iterdir() if not path.name.startswith(".tmp-1.2.0-")] == []
@@ -216,11 +216,11 @@ def test_a_killed_first_run_leaves_nothing_and_the_next_one_cleans_up(tmp_path: 
     assert names(tmp_path) == ["1.2.0"]
 
 
-# The eleventh rename moves the former release aside, the twelfth puts the new one in its place.
+# The twelfth rename moves the former release aside, the thirteenth puts the new one in its place.
 def test_a_run_killed_between_the_two_leaves_the_former_release(tmp_path: Path) -> None:
     folder = write_release(make_inputs(), tmp_path).folder
     before = contents(folder)
-    assert run_script(tmp_path, "0.2.0", 12) == -signal.SIGKILL
+    assert run_script(tmp_path, "0.2.0", 13) == -signal.SIGKILL
     assert not folder.exists()
     assert write_release(make_inputs(), tmp_path).status is ReleaseStatus.UNCHANGED
     assert contents(folder) == before

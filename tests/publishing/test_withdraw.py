@@ -61,7 +61,8 @@ def test_an_older_version_goes_and_leaves_a_tombstone(hub: Hub, releases: tuple[
     hashes = {entry.path: entry.sha256 for entry in first.files}
     expected = Withdrawal(
         REPO, "2026.10", commit, empties_main=False, deleted=(RAW,), not_listed=(),
-        shared={OUT: ("main", "2026.11"), CUT: ("main", "2026.11")}, in_git=("README.md", "manifest.json"),
+        shared={OUT: ("main", "2026.11"), CUT: ("main", "2026.11")},
+        in_git=("README.md", "croissant.json", "manifest.json"),
     )  # fmt: skip
     assert withdrawn("2026.10", dry_run=True) == expected
     assert hub.writes() == []
@@ -82,7 +83,15 @@ def test_the_newest_version_leaves_main_without_data(hub: Hub) -> None:
     card = repository.find("main").files["README.md"].content.decode()
     assert card.startswith("---\ntags:\n- code\n---\n# shapes\n\nThe newest version was withdrawn, ")
     assert card.endswith(STONE.replace("2026.10", "2026.11"))
-    assert set(repository.find("2026.10").files) == {".gitattributes", "README.md", "manifest.json", RAW, CUT, OUT}
+    assert set(repository.find("2026.10").files) == {
+        ".gitattributes",
+        "README.md",
+        "croissant.json",
+        "manifest.json",
+        RAW,
+        CUT,
+        OUT,
+    }
 
 
 def test_tombstones_stay_in_later_versions_and_a_withdrawn_one_does_not_come_back(
