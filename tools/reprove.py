@@ -1,0 +1,195 @@
+"""Prove every task of a release's real_code again, by plain pytest in an environment built anew on an empty cache.
+
+    python -m tools.reprove RELEASE --workspace FOLDER [--repo OWNER/NAME ...]
+
+It takes from the pipeline the sandbox, the clones of a workspace and the building of a recorded environment, and
+nothing of what proves or scores: here pytest gets the recorded arguments and node ids in a process of its own, and says
+by its own hooks what each test did. Of every task must hold: all of PASS_TO_PASS pass with the file as the commit has
+it; with each recorded mock in place of the body some of them fail in set-up or call; those that fail with every mock
+are FAIL_TO_PASS. Ends with 1 when a task differs.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from miners.places import clone_folder
+from sandbox.backends import open_backend
+from sandbox.build import rebuild_environment
+from sandbox.environment import BuiltEnvironment
+from sandbox.exported import exported
+from sandbox.protocol import Limits, SandboxSpec, Session
+from schemas.errors import DataError
+from schemas.execution import RealCode, RealCodeConfig
+from scoring.release import TaskRelease, read_release
+
+# A mock whose tests have not ended by then hangs; the tests that have failed before count.
+RUN_SECONDS = 120.0
+JOBS, OUT = "/w/in/jobs.json", "/tmp/reproved.jsonl"
+# One process for each run, forked from one that has imported pytest and nothing else.
+RUNNER = """
+import json, os, signal, sys, time, pytest
+
+class Told:
+    def __init__(self, out):
+        self.out = out
+    def pytest_runtest_logreport(self, report):
+        if report.outcome != "passed" or report.when == "call":
+            self.out.write(json.dumps([report.nodeid, report.when, report.outcome]) + "\\n")
+            self.out.flush()
+
+def child(job, name):
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.path.insert(0, os.getcwd())
+    with open(name, "w") as out:
+        code = int(pytest.main([*job["args"], *job["ids"]], plugins=[Told(out)]))
+        out.write(json.dumps(["", "exit", code]) + "\\n")
+    os._exit(0)
+
+with open(sys.argv[1]) as file:
+    jobs = json.load(file)
+with open(sys.argv[2], "w") as told:
+    for number, job in enumerate(jobs):
+        name = "/tmp/reproving"
+        original = None
+        if job["path"]:
+            with open(job["path"], "rb") as file:
+                original = file.read()
+            with open(job["path"], "wb") as file:
+                file.write(job["text"].encode("utf-8"))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                child(job, name)
+            finally:
+                os._exit(70)
+        end = time.monotonic() + job["seconds"]
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > end:
+                os.killpg(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                break
+            time.sleep(0.005)
+        if original is not None:
+            with open(job["path"], "wb") as file:
+                file.write(original)
+        with open(name) as file:
+            told.write(json.dumps({"number": number, "records": [json.loads(line) for line in file]}) + "\\n")
+        os.unlink(name)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one run of pytest said."""
+
+    passed: frozenset[str]
+    """Tests whose call passed and of which nothing failed."""
+    failed: frozenset[str]
+    """Tests that failed in set-up or call."""
+    ended: bool
+    """pytest came to its end, with tests run."""
+
+
+def read_outcome(records: Sequence[Sequence[object]]) -> Outcome:
+    """Return what the records of a run say."""
+    failed = {str(id_) for id_, when, outcome in records if outcome == "failed" and when in ("setup", "call")}
+    broken = {str(id_) for id_, _, outcome in records if outcome in ("failed", "skipped")}
+    passed = {str(id_) for id_, when, outcome in records if when == "call" and outcome == "passed"}
+    return Outcome(frozenset(passed - broken), frozenset(failed), any(when == "exit" for _, when, _ in records))
+
+
+def run_jobs(session: Session, built: BuiltEnvironment, jobs: Sequence[object], limits: Limits) -> list[Outcome]:
+    """Run jobs one after the other in a session; DataError when one is missing in the end."""
+    files = {JOBS: json.dumps(jobs).encode(), "/w/in/reprove.py": RUNNER.encode()}
+    result = session.exec((built.python, "/w/in/reprove.py", JOBS, OUT), files=files, limits=limits)
+    lines = (session.read(OUT, 1 << 30) or b"").splitlines()
+    if len(lines) != len(jobs):
+        raise DataError("backend_error", f"{len(lines)} of {len(jobs)} runs: {result.stderr[-500:]!r}")
+    return [read_outcome(json.loads(line)["records"]) for line in lines]
+
+
+def make_jobs(tasks: Sequence[RealCode]) -> Iterator[dict[str, object]]:
+    """Yield the runs of one tree: the original with the tests of all tasks, then every mock of every task."""
+    args = tasks[0].environment.pytest_args
+    everything = sorted({nodeid for task in tasks for nodeid in task.PASS_TO_PASS})
+    yield {"args": args, "ids": everything, "path": "", "text": "", "seconds": 10 * RUN_SECONDS}
+    for task in tasks:
+        # What hangs with a mock must not keep those from running that are to fail.
+        ids = [*task.FAIL_TO_PASS, *(nodeid for nodeid in task.PASS_TO_PASS if nodeid not in task.FAIL_TO_PASS)]
+        for mock in task.mocks:
+            text = task.left_context + mock.body + task.right_context
+            yield {"args": args, "ids": ids, "path": task.path, "text": text, "seconds": RUN_SECONDS}
+
+
+def complaints(tasks: Sequence[RealCode], outcomes: Sequence[Outcome]) -> Iterator[tuple[RealCode, str]]:
+    """Yield what differs from the record, by task."""
+    original, *rest = outcomes
+    for task in tasks:
+        mocked, rest = rest[: len(task.mocks)], rest[len(task.mocks) :]
+        wrong = sorted(set(task.PASS_TO_PASS) - original.passed)
+        if wrong:
+            yield task, f"does not pass on the original: {wrong[0]}"
+        for mock, outcome in zip(task.mocks, mocked, strict=True):
+            if not outcome.failed:
+                yield task, f"nothing fails with {mock.kind.value}"
+        every = frozenset(task.PASS_TO_PASS).intersection(*(outcome.failed for outcome in mocked))
+        recorded = frozenset(task.FAIL_TO_PASS)
+        for nodeid in sorted(recorded - every):
+            yield task, f"in FAIL_TO_PASS, but does not fail with every mock: {nodeid}"
+        for nodeid in sorted(every - recorded):
+            yield task, f"fails with every mock, but is not in FAIL_TO_PASS: {nodeid}"
+
+
+def reprove(release: TaskRelease, tasks: Sequence[RealCode], repos: Path, work: Path) -> list[tuple[RealCode, str]]:
+    """Prove the tasks of one tree again; return what differs."""
+    first, config = tasks[0], release.config
+    backend = open_backend(config)
+    git_dir = clone_folder(repos, release.homes[first.repo].host, first.repo)
+    with exported(git_dir, first.repo, first.base_commit, work / "trees") as (tree, at):
+        built = rebuild_environment(first.environment, tree, at, backend, config, work / "empty")
+        jobs = list(make_jobs(tasks))
+        with backend.open(SandboxSpec(built.source, built.binds, built.env, _limits(config, len(jobs)))) as session:
+            return list(complaints(tasks, run_jobs(session, built, jobs, _limits(config, len(jobs)))))
+
+
+def _limits(config: RealCodeConfig, jobs: int) -> Limits:
+    memory, disk = config.memory_mib << 20, config.disk_mib << 20
+    return Limits((10 + jobs) * RUN_SECONDS, memory, config.pids, 1.0, disk)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prove a release again; 1 when anything differs."""
+    parser = argparse.ArgumentParser(description="Prove every task of a release's real_code again.")
+    parser.add_argument("release", type=Path)
+    parser.add_argument("--workspace", type=Path, required=True, help="folder whose repos/ has the clones")
+    parser.add_argument("--repo", action="append", default=[], help="only this repository; may be repeated")
+    options = parser.parse_args(arguments)
+    release = read_release(options.release)
+    trees: dict[str, list[RealCode]] = {}
+    for task in release.tasks:
+        if not options.repo or task.repo in options.repo:
+            trees.setdefault(json.dumps([task.repo, task.base_commit, str(task.environment)]), []).append(task)
+    total = bad = 0
+    for tasks in trees.values():
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="reprove-") as work:
+            found = reprove(release, tasks, options.workspace / "repos", Path(work))
+        wrong = {task.instance_id for task, _ in found}
+        total, bad = total + len(tasks), bad + len(wrong)
+        print(f"{tasks[0].repo}: {len(tasks) - len(wrong)} of {len(tasks)} ({time.monotonic() - began:.0f} s)")
+        for task, text in found:
+            print(f"  {task.instance_id} {task.fun_name}: {text}")
+        sys.stdout.flush()
+    print(f"{total - bad} of {total} tasks proven again")
+    return int(bad > 0 or total == 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
