@@ -126,7 +126,7 @@ def compare(item: Input, sample: int, seed: int, limit: int | None = None) -> Re
     chosen = sorted(random.Random(seed).sample(chosen, min(sample, len(chosen))), key=lambda target: target.row_id)
     cpu, mocks, equal = 0.0, 0, 0
     with backend.open(item.spec) as session:
-        run_job(session, item.built, Job(bytecode=True), limits_of(CONFIG, CONFIG.suite_seconds))
+        run_job(session, item.built, Job(first=True), limits_of(CONFIG, CONFIG.suite_seconds))
         for target in chosen:
             function = read_function(files[target.path], target)
             tests, results = judged[target.row_id]

@@ -40,15 +40,19 @@ class Baseline:
     order: tuple[str, ...]
     """Every test that was collected, in order."""
     stable: frozenset[str]
-    """Tests that passed in every run."""
+    """Tests that enter a target and passed in every run."""
     flaky: tuple[str, ...]
-    """Tests that passed in some runs only, in order."""
+    """Tests that enter a target and passed in some runs only, in order."""
     seconds: Mapping[str, float]
     """Longest duration of each stable test, the throttled run left out."""
     entered: Mapping[int, frozenset[str]]
     """Tests whose set-up or call enters a target, by the target's number."""
     at_import: frozenset[int]
     """Targets that also run outside every test: at import or collection."""
+    imports: tuple[str, ...]
+    """Modules from outside the tree that conftests and tests import, in order."""
+    early: bool
+    """Modules of the tree are loaded before its first conftest."""
     reports: tuple[ExecReport, ...]
     """The runs."""
 
@@ -78,27 +82,39 @@ def limits_of(config: RealCodeConfig, wall_seconds: float) -> Limits:
 def run_originals(
     session: Session, built: BuiltEnvironment, targets: Sequence[Key], config: RealCodeConfig
 ) -> Baseline:
-    """Run the whole suite `config.runs` times in other orders and with other hash seeds, and once throttled.
+    """Run the suite `config.runs` times in other orders and with other hash seeds, and once throttled.
 
-    DataError when nothing can be proven with it: `no_tests`, `collection_error`, `runner_self_hosted`,
+    The first run is that of every test; the others leave out tests that enter no target in it, of which nothing is to
+    be known. DataError when nothing can be proven with it: `no_tests`, `collection_error`, `runner_self_hosted`,
     `suite_too_slow`, `suite_flaky`, `all_tests_fail` or what all tests miss (`needs_network` ...), `timeout`, `oom`,
     `disk_full`, `pids`.
     """
     excluded: list[str] = []
-    reports = []
+    reports: list[ExecReport] = []
+    ids: list[str] | None = None
     for number in range(config.runs + 1):
         seed, zone, reverse = VARIATIONS[number % len(VARIATIONS)] if number < config.runs else VARIATIONS[0]
         job = Job(
             reverse=reverse,
+            ids=ids,
             targets=targets if number == 0 or (reverse and number < len(VARIATIONS)) else None,
-            bytecode=number == 0,
+            first=number == 0,
         )
         share = THROTTLED if number == config.runs else 1.0
         env = {"PYTHONHASHSEED": seed, "TZ": zone}
         reports.append(_run_suite(session, built, job, env, config, share, excluded))
         if number == 0:
             _check_first(reports[0])
-    return _summary(reports, excluded)
+            ids = _entering(reports[0])
+            if not ids:
+                break
+    return _summary(reports, ids or (), excluded)
+
+
+def _entering(report: ExecReport) -> list[str]:
+    """Return the tests whose set-up or call enters a target, in order."""
+    found = {id_ for (_, phase), ids in report.main.entered.items() if phase in ("setup", "call") for id_ in ids}
+    return [id_ for id_ in report.main.collected if id_ in found]
 
 
 def _run_suite(  # noqa: PLR0913 - one run: where, what, how
@@ -183,17 +199,15 @@ def _missing(tests: Sequence[TestRun]) -> DataError:
     return DataError("all_tests_fail", f"{len(failed)} of {len(tests)} tests fail, the first with {texts[0]}")
 
 
-def _summary(reports: Sequence[ExecReport], excluded: Sequence[str]) -> Baseline:
-    """Compare the runs."""
+def _summary(reports: Sequence[ExecReport], ids: Sequence[str], excluded: Sequence[str]) -> Baseline:
+    """Compare what the runs say of the tests that all of them had."""
     order = tuple(reports[0].main.collected)
     runs = [report.main.tests for report in reports]
     passed = [frozenset(id_ for id_, test in run.items() if test.outcome is TestOutcome.PASSED) for run in runs]
-    stable = frozenset(order).intersection(*passed) - set(excluded)
-    flaky = tuple(id_ for id_ in order if id_ not in stable and any(id_ in one for one in passed))
+    stable = frozenset(ids).intersection(*passed) - set(excluded)
+    flaky = tuple(id_ for id_ in ids if id_ not in stable and any(id_ in one for one in passed))
     if not stable and flaky:
-        raise DataError("suite_flaky", f"none of {len(order)} tests passes in every run")
-    if not stable:
-        raise _missing([run[id_] for run in runs[:1] for id_ in order])
+        raise DataError("suite_flaky", f"none of the {len(ids)} tests that enter a function passes in every run")
     entered: dict[int, set[str]] = {}
     at_import = set()
     for report in reports:
@@ -207,7 +221,9 @@ def _summary(reports: Sequence[ExecReport], excluded: Sequence[str]) -> Baseline
         stable=stable,
         flaky=flaky,
         seconds={id_: max(run[id_].seconds for run in runs[:-1]) for id_ in stable},
+        imports=tuple(reports[0].main.modules),
         entered={number: frozenset(ids) for number, ids in entered.items()},
         at_import=frozenset(at_import),
+        early=any(report.main.early for report in reports),
         reports=tuple(reports),
     )

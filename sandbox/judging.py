@@ -87,16 +87,33 @@ class Judge:
         return judged
 
     def in_fresh(self, cases: Sequence[Case]) -> dict[int, Judged]:
-        """Judge cases in processes that start from nothing, with the file changed on disk."""
+        """Judge cases in processes that have loaded pytest and its plugins alone, with the file changed on disk."""
         return self._serve("fresh", cases, None)
 
-    def _serve(self, mode: str, cases: Sequence[Case], ids: Sequence[str] | None) -> dict[int, Judged]:
+    def confirm(self, cases: Sequence[Case]) -> dict[int, Judged]:
+        """Judge cases in such processes, which have also loaded what the tests import from outside the tree.
+
+        All their tests first run there together without a mock; if one does not pass, or an import brings something of
+        the tree with it, every process loads everything itself.
+        """
+        tests = {nodeid for case in cases for nodeid in case.tests}
+        number = max((case.number for case in cases), default=0) + 1
+        control = Case(number, None, (), tuple(id_ for id_ in self.tests if id_ in tests), control=True)
+        if cases and self.baseline.imports and not self.baseline.early:
+            judged = self._serve("fresh", [control, *cases], None, self.baseline.imports)
+            if not any(judged[case.number].unfit for case in (control, *cases)):
+                return judged
+        return self.in_fresh(cases)
+
+    def _serve(
+        self, mode: str, cases: Sequence[Case], ids: Sequence[str] | None, imports: Sequence[str] = ()
+    ) -> dict[int, Judged]:
         """Run cases in as many calls as they need: behind one that broke the server or filled the disk, anew."""
         judged: dict[int, Judged] = {}
         pending = list(cases)
         while pending:
             batch = pending[:_BATCH]
-            runs, reached = self._call(mode, batch, ids)
+            runs, reached = self._call(mode, batch, ids, imports)
             for case in batch[:reached]:
                 judged[case.number] = _judge(case, runs)
             pending = pending[reached:]
@@ -104,11 +121,15 @@ class Judge:
                 self.session.reset()
         return judged
 
-    def _call(self, mode: str, batch: Sequence[Case], ids: Sequence[str] | None) -> tuple[dict[int, RunReport], int]:
+    def _call(
+        self, mode: str, batch: Sequence[Case], ids: Sequence[str] | None, imports: Sequence[str]
+    ) -> tuple[dict[int, RunReport], int]:
         """Call a server; return the reports of its runs and how many cases it has dealt with, at least one."""
         jobs = [self._job(case) for case in batch]
         budgets = [self.baseline.budget(nodeid) for nodeid in self.tests]
-        job = Job(mode=mode, ids=ids, jobs=jobs, tests=self.tests, budgets=budgets)
+        job = Job(
+            mode=mode, ids=ids, jobs=jobs, tests=self.tests, budgets=budgets, bare=self.baseline.early, imports=imports
+        )  # fmt: skip
         report = run_job(self.session, self.built, job, self.limits)
         self.cpu_seconds += report.cpu_seconds
         places = {case.number: place for place, case in enumerate(batch)}

@@ -94,6 +94,10 @@ class RunReport:
     """pytest's exit status, null when it did not come to its end."""
     finished: bool = False
     """A server's run came to its end, however that was."""
+    early: bool = False
+    """Modules of the tree were loaded before its first conftest: plugins of pytest are among them."""
+    modules: list[str] = field(default_factory=list)
+    """Modules from outside the tree that conftests and tests loaded, in order."""
     same: int | None = None
     """A server's run that was not made, because this one had the same tests."""
 
@@ -113,7 +117,8 @@ class RunReport:
         if kind == "phase":
             self.phases.setdefault(record["id"], []).append(record)
         elif kind == "passed":
-            self.phases.setdefault(record["id"], []).append({**_PASSED, "seconds": record["seconds"]})
+            for nodeid, seconds in zip(record["ids"], record["seconds"], strict=True):
+                self.phases.setdefault(nodeid, []).append({**_PASSED, "seconds": seconds})
         elif kind == "collected":
             self.collected.extend(record["ids"])
         elif kind == "entered":
@@ -128,6 +133,10 @@ class RunReport:
             self.status = record["status"]
         elif kind == "ended":
             self.finished = True
+        elif kind == "modules":
+            self.modules.extend(record["names"])
+        elif kind == "early":
+            self.early = True
         elif kind == "same":
             self.same = record["other"]
 

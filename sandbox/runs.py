@@ -65,8 +65,12 @@ class Job:
     """Budgets of `tests`."""
     default: Budget = field(default_factory=lambda: Budget(60.0, 300.0))
     """Budget of every other test."""
-    bytecode: bool = False
-    """Write byte code beside the sources, for later runs of the session."""
+    bare: bool = False
+    """Let fresh processes start pytest themselves."""
+    imports: Sequence[str] = ()
+    """Modules from outside the tree that fresh processes share."""
+    first: bool = False
+    """Tell which modules are imported, and write byte code beside the sources, for later runs of the session."""
 
 
 @cache
@@ -103,7 +107,9 @@ def run_job(
             "tests": list(job.tests),
             "budgets": [[budget.cpu_seconds, budget.wall_seconds] for budget in job.budgets],
             "budget": [job.default.cpu_seconds, job.default.wall_seconds],
-            "bytecode": job.bytecode,
+            "bare": job.bare,
+            "imports": list(job.imports),
+            "first": job.first,
         }
     )
     result = session.exec(

@@ -230,7 +230,7 @@ class RealCodeRun:
     n_tests: int = 0
     """Tests of the repository that were collected."""
     n_flaky: int = 0
-    """Tests that did not agree with themselves."""
+    """Tests that enter a candidate and did not agree with themselves."""
     n_candidates: int = 0
     """Functions that were looked at."""
     n_mocks: int = 0

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
 from .processes import adopt_orphans, children, end_children
@@ -20,6 +20,8 @@ from .wire import Sender
 MAX_SKIPPED = 3  # tests of one run that may hang or crash before it is given up
 # Free space of a session below this share of what it was at the start: what a job wrote would disturb the next.
 MIN_FREE = 0.5
+FAILURE = 70
+"""Exit status of a child that failed by our own fault (sysexits.h, EX_SOFTWARE)."""
 VARIANTS = 8
 """Runs of one job at most; the run `place` of job `number` reports as `number * VARIANTS + place`."""
 CONTROL = VARIANTS - 1
@@ -60,6 +62,10 @@ class Progress:
         return [id_ for id_, number in self.numbers.items() if self.memory[_HEAD + number]]
 
 
+class GoOnError(BaseException):
+    """Leaves a server's loop, in a child that is to go on where the loop was entered."""
+
+
 class Executor(Protocol):
     """What a run does, in the parent around it and in the child."""
 
@@ -75,7 +81,7 @@ class Executor(Protocol):
         ids: list[str],
         stop: bool,
     ) -> None:
-        """Run tests in the child, without a mock or with one."""
+        """Run tests in the child, without a mock or with one; or raise GoOnError for them to be run elsewhere."""
 
 
 def fork() -> int:
@@ -96,6 +102,12 @@ def seed() -> None:
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
         numpy.seed(0)
+
+
+def report_abort(sender: Sender, error: BaseException) -> None:
+    """Tell what ended a run; whatever goes wrong with that, the process goes on to its end."""
+    with suppress(Exception):
+        sender.send("abort", error=type(error).__name__, text=str(error)[:300])
 
 
 def free_space() -> dict[str, int]:
@@ -190,8 +202,8 @@ class Server:
 
     @staticmethod
     def _child(sender: Sender, folder: str, run: Callable[[], None]) -> None:
-        """Run tests in this process, and end it without any clean-up of the parent's."""
-        code = 70  # our own failure (sysexits.h, EX_SOFTWARE)
+        """Run tests in this process, and end it without any clean-up of the parent's, or go on elsewhere."""
+        code = FAILURE
         try:
             os.setsid()
             os.environ["TMPDIR"] = tempfile.tempdir = folder
@@ -200,7 +212,8 @@ class Server:
             run()
             sender.send("done")
             code = 0
+        except GoOnError:
+            raise
         except BaseException as error:  # noqa: BLE001 - reported, and nothing may run behind it in this copy
-            sender.send("abort", error=type(error).__name__, text=str(error)[:300])
-        finally:
-            os._exit(code)
+            report_abort(sender, error)
+        os._exit(code)

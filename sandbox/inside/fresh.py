@@ -7,11 +7,14 @@ import hashlib
 import importlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from .forks import Progress, Server
-from .suite import run
+import pytest
+
+from .forks import GoOnError, Progress, Server
+from .plugin import Reporter, Selection
+from .tracing import Places, of_tree
 from .wire import Sender
 
 # Seconds since 1970, far from any file's own time: byte code cached for one text must never fit another.
@@ -33,14 +36,16 @@ def changed_file(job: dict[str, Any], body: bytes, number: int) -> Iterator[None
     status = os.stat(path)
     start, end = job["span"]
     os.chmod(path, status.st_mode | 0o600)
+    owner = os.getpid()
     try:
         _write(path, original[:start] + body + original[end:])
         os.utime(path, (_TIMES + number, _TIMES + number))
         yield
     finally:
-        _write(path, original)
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        os.chmod(path, status.st_mode)
+        if os.getpid() == owner:  # a child that is to see the mock leaves by here, too
+            _write(path, original)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            os.chmod(path, status.st_mode)
 
 
 def _write(path: str, content: bytes) -> None:
@@ -49,7 +54,7 @@ def _write(path: str, content: bytes) -> None:
 
 
 def preload() -> None:
-    """Import pytest and the plugins it always has: what every run would import before anything of the tree."""
+    """Import the plugins that pytest always has: what every run would import before anything of the tree."""
     from _pytest.config import default_plugins
 
     for name in default_plugins:
@@ -57,11 +62,51 @@ def preload() -> None:
 
 
 class FreshProcesses:
-    """Runs pytest from its start, in a child each."""
+    """Runs tests in children that go on where pytest has loaded its plugins, and nothing of the tree.
 
-    def __init__(self, job: dict[str, Any]) -> None:
-        self.args: list[str] = job["args"]
+    Where a plugin is of the tree, or loads something of it, they start pytest themselves (`bare`).
+    """
+
+    def __init__(
+        self, sender: Sender, job: dict[str, Any], places: Places, selection: Selection, reporter: Reporter
+    ) -> None:
+        self.sender = sender
+        self.job = job
+        self.places = places
+        self.selection = selection
+        self.reporter = reporter
+        self.bare = bool(job.get("bare"))
         self.changes = 0
+
+    def share(self) -> None:
+        """Import what every child would import from outside the tree."""
+        for name in self.job.get("imports", ()):
+            # A child meets the same exception again where the module is asked for.
+            with suppress(Exception):
+                importlib.import_module(name)
+        names = of_tree(self.places)
+        if names:
+            self.sender.send("early", text=", ".join(names))
+            os._exit(0)
+
+    def serve(self) -> None:
+        """Run every job, each in forks of this process, and end it; returns in a fork that is to run tests."""
+        gc.collect()
+        gc.freeze()
+        try:
+            Server(self.sender, self, self.job["tests"]).serve(self.job["jobs"])
+        except GoOnError:
+            return
+        self.sender.send("exit", status=0)
+        os._exit(0)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self) -> Iterator[None]:
+        """Become the server, before every other plugin does its part of this hook."""
+        if not self.bare:
+            self.share()
+            self.serve()
+        yield
 
     @contextmanager
     def changed(self, job: dict[str, Any], variant: dict[str, Any] | None) -> Iterator[None]:
@@ -82,14 +127,10 @@ class FreshProcesses:
         ids: list[str],
         stop: bool,
     ) -> None:
-        """Run pytest in this process; what it would do behind its last test is left out."""
+        """Choose the tests and let pytest go on."""
         del job, variant
-        run(sender, {"args": self.args, "ids": ids, "stop": stop}, progress=progress, brief=True)
-
-
-def serve(sender: Sender, job: dict[str, Any]) -> int:
-    """Run every job of the list, each in forks of this process."""
-    preload()
-    gc.freeze()
-    Server(sender, FreshProcesses(job), job["tests"]).serve(job["jobs"])
-    return 0
+        self.sender.assume(sender)
+        self.reporter.attach(self.sender, progress)
+        self.reporter.stop = stop
+        self.selection.choose(ids)
+        raise GoOnError

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import sys
+from collections.abc import Collection, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .forks import Progress
-from .tracing import IMPORT, Key, Tracer
+from .tracing import IMPORT, Key, Places, Tracer, foreign, of_tree
 from .wire import Sender
 
 MAX_TEXT = 300  # characters of an exception's first line that are kept
 MAX_ID = 10_000  # characters of a node id; a test with a longer one is left out, its records would not fit
 CHUNK = 60_000  # characters of node ids in one record, escapes included: below wire.MAX_MESSAGE with one more id
+TOGETHER = 50  # tests that pass, and of which one record tells
 _VERSION = int(pytest.__version__.split(".")[0])
 
 
@@ -50,6 +52,7 @@ class Reporter:
         self.progress: Progress | None = None
         self.failed = False
         self.seconds, self.plain, self.called = 0.0, True, False
+        self.passed: dict[str, float] = {}
         self.session: pytest.Session | None = None
 
     def attach(self, sender: Sender, progress: Progress | None) -> None:
@@ -76,9 +79,10 @@ class Reporter:
             report.postquem = (call.excinfo.typename, first_line(call.excinfo.value))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send the report of a phase; a test whose phases all pass gets one record in the end.
+        """Send the report of a phase; tests whose phases all pass are told of together.
 
-        Subtests and reruns send several reports with one node id.
+        Were this process killed before that, those tests would count as not run. Subtests and reruns send several
+        reports with one node id.
         """
         if report.outcome == "failed" and report.when in ("setup", "call"):
             self.failed = True
@@ -97,11 +101,29 @@ class Reporter:
                 xfail=hasattr(report, "wasxfail"), seconds=round(report.duration, 6), error=kind, text=text,
             )  # fmt: skip
         if report.when == "teardown":
-            if self.plain and self.called:
-                self.sender.send("passed", id=report.nodeid, seconds=round(self.seconds, 6))
+            if self.plain and self.called and report.nodeid not in self.passed:
+                self.passed[report.nodeid] = round(self.seconds, 6)
+            elif self.plain and self.called:  # the same id once more
+                self.flush()
+                self.passed[report.nodeid] = round(self.seconds, 6)
             else:
                 self.sender.send("over")
+            if len(self.passed) >= TOGETHER:
+                self.flush()
             self.seconds, self.plain, self.called = 0.0, True, False
+
+    def flush(self) -> None:
+        """Tell of the tests that passed."""
+        for part in chunks(list(self.passed)):
+            if part:
+                self.sender.send("passed", ids=part, seconds=[self.passed[id_] for id_ in part])
+        self.passed = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Tell the rest, and that no test is running."""
+        self.flush()
+        self.sender.send("over")
 
 
 class Selection:
@@ -109,12 +131,15 @@ class Selection:
 
     def __init__(self, sender: Sender, job: dict[str, Any]) -> None:
         self.sender = sender
-        ids = job.get("ids")
-        self.ids = None if ids is None else frozenset(ids)
+        self.choose(job.get("ids"))
         self.excluded = frozenset(job.get("excluded", ()))
-        self.files = None if ids is None else frozenset(id_.split("::", 1)[0] for id_ in ids)
         self.reverse = bool(job.get("reverse"))
         self.root = os.getcwd()
+
+    def choose(self, ids: Collection[str] | None) -> None:
+        """Want these tests, or all."""
+        self.ids = None if ids is None else frozenset(ids)
+        self.files = None if ids is None else frozenset(id_.split("::", 1)[0] for id_ in ids)
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Note the folder that node ids are relative to."""
@@ -171,16 +196,43 @@ class Selection:
         self.sender.send("internal", error=excinfo.typename, text=first_line(excinfo.value))
 
 
+class Imports:
+    """Tells which modules are loaded: of the tree before its first conftest (plugins), of others by its tests."""
+
+    def __init__(self, sender: Sender, places: Places, *, told: bool) -> None:
+        self.sender = sender
+        self.places = places
+        self.told = told
+        self.before: frozenset[str] = frozenset()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self) -> Generator[None, None, None]:
+        """Look, before every other plugin does its part of this hook."""
+        names = of_tree(self.places)
+        if names:
+            self.sender.send("early", text=", ".join(names)[:MAX_TEXT])
+        self.before = frozenset(sys.modules)
+        yield
+
+    def pytest_collection_finish(self) -> None:
+        """Tell which modules conftests and test modules have loaded since then."""
+        if self.told:
+            for part in chunks([name for name in foreign(self.places) if name not in self.before]):
+                self.sender.send("modules", names=part)
+
+
 class Brief:
     """Ends the process behind the last test: what pytest does then costs much and says nothing."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender, reporter: Reporter) -> None:
         self.sender = sender
+        self.reporter = reporter
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, None, None]:
         """Run all tests, then end."""
         yield
+        self.reporter.flush()
         self.sender.send("done")
         os._exit(0)
 

@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 
-from .fresh import serve
 from .suite import run
 from .wire import Sender
 
@@ -22,5 +21,4 @@ def main(descriptor: int, folder: str) -> None:
     sender = Sender(channel, bytes.fromhex(head["key"]), "main")
     # Without our folder and what `-c` puts there; `run` adds what `python -m pytest` has.
     sys.path[:] = [path for path in sys.path if path not in (folder, "")]
-    status = serve(sender, job) if job["mode"] == "fresh" else run(sender, job, forks=job["mode"] == "forks")
-    os._exit(status)  # threads and exit handlers of the tested code have nothing to say any more
+    os._exit(run(sender, job))  # threads and exit handlers of the tested code have nothing to say any more

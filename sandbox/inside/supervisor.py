@@ -102,7 +102,7 @@ class Supervisor:
         elif kind == "start" and running is not None:
             id_ = message.record()["id"]
             running.begin(id_, self.budgets.get(id_, self.default))
-        elif kind in ("passed", "over", "done", "abort") and running is not None:
+        elif kind in ("over", "done", "abort") and running is not None:
             running.id = None
         elif kind == "ended":
             self.running = {"main": self.running["main"]}

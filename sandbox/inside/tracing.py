@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 import sys
 import threading
@@ -39,6 +40,34 @@ class Places:
         """Return the key of a code object of the tree."""
         path = self.path(code.co_filename)
         return None if path is None else (path, code.co_name, code.co_firstlineno)
+
+
+def of_tree(places: Places) -> list[str]:
+    """Return the modules that are loaded and come from the tested tree, sorted."""
+    return sorted(name for name, module in list(sys.modules.items()) if _is_of_tree(module, places))
+
+
+def _is_of_tree(module: object, places: Places) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and places.path(file) is not None
+
+
+def foreign(places: Places) -> list[str]:
+    """Return the modules that are loaded and that anybody who imports them by name gets, in order.
+
+    Those of the tree are none, nor are those that pytest rewrites: it wants to be the one who loads them.
+    """
+    return [name for name, module in list(sys.modules.items()) if _is_foreign(name, module, places)]
+
+
+def _is_foreign(name: str, module: object, places: Places) -> bool:
+    spec = getattr(module, "__spec__", None)
+    plain = (importlib.machinery.SourceFileLoader, importlib.machinery.ExtensionFileLoader)
+    return (
+        getattr(spec, "name", None) == name
+        and type(getattr(spec, "loader", None)) in plain
+        and not _is_of_tree(module, places)
+    )
 
 
 class Tracer(Protocol):

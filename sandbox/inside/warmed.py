@@ -81,5 +81,6 @@ class ForkServer:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if stop and self.reporter.failed:
                 break
+        self.reporter.flush()
         if patch is not None and patch.count == 0:
             sender.send("unpatched", text="no live function has this code")

@@ -222,7 +222,7 @@ def test_two_proofs_are_equal(small_environment: BuiltEnvironment, tmp_path: Pat
         ),
         ({"test_a.py": "import os\ndef test_a(): os.environ['SERVICE_API_KEY']\n"}, "needs_env_secret"),
         ({"test_a.py": "import socket\ndef test_a(): socket.create_connection(('127.0.0.1', 9))\n"}, "needs_service"),
-        ({"test_a.py": "import time\ndef test_a(): assert time.tzname[0] == 'UTC'\n"}, "suite_flaky"),
+        ({"test_a.py": "import m, time\ndef test_a(): assert m.f() and time.tzname[0] == 'UTC'\n"}, "suite_flaky"),
     ],
 )
 def test_repository_that_cannot_be_judged_has_a_reason(

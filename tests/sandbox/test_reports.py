@@ -85,11 +85,11 @@ def test_what_differs_from_run_to_run_is_left_out_of_texts() -> None:
 
 
 def test_record_is_read_by_who_has_the_key_and_by_nobody_else() -> None:
-    line = seal(KEY, "main", 3, "passed", {"id": "a b\u2603", "seconds": 0.5})
+    line = seal(KEY, "main", 3, "passed", {"ids": ["a b\u2603"], "seconds": [0.5]})
     message = unseal(KEY, line)
     assert message is not None
     assert (message.stream, message.number, message.kind) == ("main", 3, "passed")
-    assert message.record() == {"t": "passed", "id": "a b\u2603", "seconds": 0.5}
+    assert message.record() == {"t": "passed", "ids": ["a b\u2603"], "seconds": [0.5]}
     for forged in (line[:-1] + b" ", b"0" * 32 + line[32:], b"", b"x", line[33:], b" " + line):
         assert unseal(KEY, forged) is None
     assert unseal(b"other", line) is None
@@ -100,7 +100,7 @@ def result(*lines: bytes) -> ExecResult:
 
 
 def passed(number: int, id_: str, stream: str = "main") -> bytes:
-    inner = unseal(b"inner", seal(b"inner", stream, number, "passed", {"id": id_, "seconds": 0.5}))
+    inner = unseal(b"inner", seal(b"inner", stream, number, "passed", {"ids": [id_], "seconds": [0.5]}))
     assert inner is not None
     return sign(KEY, f"out {number} pass ".encode() + inner.signed)
 

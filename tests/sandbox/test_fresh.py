@@ -1,0 +1,98 @@
+"""Fresh processes share pytest, its plugins and what is imported from outside the tree, and nothing of the tree."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.backends.bubblewrap import BubblewrapBackend
+from sandbox.baseline import Baseline, run_originals
+from sandbox.environment import BuiltEnvironment
+from sandbox.judging import Case, Judge
+from sandbox.mocks import Mock
+from sandbox.protocol import Bind
+from sandbox.targets import read_function
+from schemas.execution import MockKind, RealCodeConfig, Verdict
+from tests.sandbox.environments import spec_for
+from tests.sandbox.test_prove import targets_of
+
+CONFIG = RealCodeConfig(runs=1)
+
+
+def confirm(
+    built: BuiltEnvironment, folder: Path, files: Mapping[str, str], outside: Mapping[str, str]
+) -> tuple[Baseline, list[Verdict]]:
+    """Confirm m.f with its own body and with `pass` in its place."""
+    (folder / "outside").mkdir()
+    for name, text in outside.items():
+        (folder / "outside" / name).write_text(text)
+    env = {**built.env, "PYTHONPATH": f"{built.env['PYTHONPATH']}:/w/outside"}
+    built = replace(built, binds=(*built.binds, Bind(folder / "outside", "/w/outside")), env=env)
+    function = read_function(files["m.py"].encode(), targets_of(files, "m.py")[0])
+    bodies = (function.code.body.decode(), "    pass")
+    with BubblewrapBackend().open(spec_for(built, folder / "source", files)) as session:
+        baseline = run_originals(session, built, [function.key], CONFIG)
+        judge = Judge(session, built, baseline, CONFIG)
+        tests = tuple(baseline.covering(0))
+        cases = [Case(n, function, (Mock(MockKind.PASS, body),), tests) for n, body in enumerate(bodies)]
+        judged = judge.confirm(cases)
+    return baseline, [judged[case.number].results[0].verdict for case in cases]
+
+
+TEST = "import m\ndef test_f(): assert m.f() == 'test!'\n"
+
+
+def test_modules_from_outside_the_tree_are_shared(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
+    files = {"m.py": "import other\ndef f():\n    return other.MODE + '!'\n", "test_m.py": TEST}
+    baseline, verdicts = confirm(small_environment, tmp_path, files, {"other.py": "MODE = 'test'\n"})
+    assert (baseline.early, "other" in baseline.imports, "m" in baseline.imports) == (False, True, False)
+    assert verdicts == [Verdict.SURVIVED, Verdict.CAUGHT]
+
+
+def test_module_that_must_not_be_imported_early_is_not_shared(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "conftest.py": "import os\nos.environ['MODE'] = 'test'\n",
+        "m.py": "import other\ndef f():\n    return str(other.MODE) + '!'\n",
+        "test_m.py": TEST,
+    }
+    outside = {"other.py": "import os\nMODE = os.environ.get('MODE')\n"}
+    assert confirm(small_environment, tmp_path, files, outside)[1] == [Verdict.SURVIVED, Verdict.CAUGHT]
+
+
+def test_module_that_brings_the_tree_with_it_is_not_shared(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
+    files = {"m.py": "def f():\n    return 'test!'\n", "test_m.py": f"import other\n{TEST}"}
+    outside = {"other.py": "import m\n"}
+    baseline, verdicts = confirm(small_environment, tmp_path, files, outside)
+    assert ("other" in baseline.imports, verdicts) == (True, [Verdict.SURVIVED, Verdict.CAUGHT])
+
+
+def test_trees_own_plugin_is_loaded_by_every_process_itself(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "pytest.ini": "[pytest]\naddopts = -p m\n",
+        "m.py": "def f():\n    return 'test!'\n",
+        "test_m.py": TEST,
+    }
+    baseline, verdicts = confirm(small_environment, tmp_path, files, {})
+    assert (baseline.early, verdicts) == (True, [Verdict.SURVIVED, Verdict.CAUGHT])
+
+
+def test_suite_runs_whole_once_and_then_what_enters_a_function(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "m.py": "def f():\n    return 1\ndef g():\n    return 2\n",
+        "test_m.py": "import m\ndef test_n(): pass\ndef test_f(): assert m.f() == 1\ndef test_bad(): assert m.f() > 1",
+    }
+    keys = [read_function(files["m.py"].encode(), target).key for target in targets_of(files, "m.py")]
+    with BubblewrapBackend().open(spec_for(small_environment, tmp_path, files)) as session:
+        covered = run_originals(session, small_environment, keys[:1], CONFIG)
+        nothing = run_originals(session, small_environment, keys[1:], CONFIG)
+    assert [[id_.rpartition("_")[2] for id_ in report.main.collected] for report in covered.reports] == [
+        ["n", "f", "bad"],
+        ["f", "bad"],
+    ]
+    assert (covered.stable, covered.flaky) == ({"test_m.py::test_f"}, ())
+    assert (len(nothing.reports), nothing.stable, nothing.entered) == (1, frozenset(), {})
