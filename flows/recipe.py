@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from dedup.references import ReferenceFiles
 from flows import dedup_steps, steps
 from flows.dedup_work import DedupInputs
 from flows.discovering import STAGE as DISCOVERY
@@ -12,7 +13,7 @@ from flows.execution import TESTBED, make_real_code, plan_proofs, prove_reposito
 from flows.opting_out import OptOutInputs, leave_out, plan_opt_outs
 from flows.releasing import check_release, release
 from flows.run import Run
-from flows.sources import drop_repeated, plan_sources
+from flows.sources import Source, drop_repeated, plan_sources
 from flows.steppers import Stepper
 from miners.clone import Clone
 from publishing.release import ReleaseResult
@@ -38,6 +39,20 @@ class BuildResult:
     """Rows by testbed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The repositories of a run, ready to be mined."""
+
+    clones: tuple[Clone, ...]
+    """Their clones, each repository once."""
+    sources: tuple[Source, ...]
+    """Where they come from, and whether they may be executed."""
+    unusable: tuple[Exclusion, ...]
+    """Those that cannot be used (stage `sources`)."""
+    searched: tuple[Discovered, ...] = ()
+    """The search on GitHub; none without one."""
+
+
 def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     """Carry out the recipe up to a stage; whatever is done already is not done again."""
     if until == "release":
@@ -52,9 +67,33 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
     opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
     distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
     unusable = [*planned.excluded, *(item for item in opened if isinstance(item, Exclusion)), *distinct.excluded]
-    mined = stepper.each("mine", steps.mine_commits, run, distinct.rows, attrgetter("record.repo"))
-    sources = steps.report_sources(run, unusable, mined)
-    done = [*(search.unit for search in searched), *mined]
+    gathered = Gathered(tuple(distinct.rows), tuple(planned.rows), tuple(unusable), tuple(searched))
+    work = carry_out(run, stepper, gathered, references, until)
+    made = None
+    if until == "release":
+        made = release(run, work.done, work.beds, unusable, work.reports)
+    return BuildResult(work.reports, made, {unit.partition: unit.reports[-1].rows_out for unit in work.beds})
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was made of gathered repositories."""
+
+    done: tuple[Unit, ...]
+    """Units of all stages, in the order of the recipe."""
+    beds: tuple[Unit, ...]
+    """Those of the testbeds."""
+    reports: tuple[StageReport, ...]
+    """What became of every row of every stage, in the order of the stages."""
+
+
+def carry_out(
+    run: Run, stepper: Stepper, gathered: Gathered, references: Sequence[ReferenceFiles], until: str = "release"
+) -> Work:  # fmt: skip
+    """Mine the gathered repositories and carry out the stages that follow, up to the testbeds."""
+    mined = stepper.each("mine", steps.mine_commits, run, gathered.clones, attrgetter("record.repo"))
+    sources = steps.report_sources(run, gathered.unusable, mined)
+    done = [*(search.unit for search in gathered.searched), *mined]
     points: list[Unit] = []
     beds: list[Unit] = []
     tokens: list[Unit] = []
@@ -62,23 +101,21 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        unique, tokens = _deduplicate(run, stepper, dedup_steps.Compared(distinct.rows, points, references), done)
+        compared = dedup_steps.Compared(gathered.clones, points, references)
+        unique, tokens = _deduplicate(run, stepper, compared, done)
         if until != "dedup":
             names = [name for name in run.config.testbeds.names if name != TESTBED]
             inputs = [steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in names]
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
             if TESTBED in run.config.testbeds.names:
-                given = plan_proofs(distinct.rows, planned.rows, points, unique)
+                given = plan_proofs(gathered.clones, gathered.sources, points, unique)
                 proven = stepper.each(STAGE, prove_repository, run, given, attrgetter("clone.record.repo"))
                 beds += stepper.each("testbeds", make_real_code, run, [tuple(proven)], lambda _: TESTBED)
                 done += proven
             done += beds
     reports = _in_order(done, sources)
     rebuild_catalogue(run.workspace, [*done, *tokens, *steps.find_vanished(run, mined)])
-    made = None
-    if until == "release":
-        made = release(run, done, beds, unusable, reports)
-    return BuildResult(reports, made, {unit.partition: unit.reports[-1].rows_out for unit in beds})
+    return Work(tuple(done), tuple(beds), reports)
 
 
 def _deduplicate(

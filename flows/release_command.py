@@ -1,7 +1,9 @@
 """`postquem release`: build a release, check it, compare two. Imports what it needs when it is called."""
 
 import json
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -10,6 +12,9 @@ from flows.carry_out import carry_out, run_options
 from flows.hub_command import push, yank
 from schemas.errors import PipelineError
 
+if TYPE_CHECKING:
+    from flows.rebuilding import Asked
+
 
 @click.group("release")
 def release() -> None:
@@ -17,9 +22,62 @@ def release() -> None:
 
 
 @release.command("build")
-def build(config: Path, workspace: Path, workers: int | None, as_json: bool) -> None:
-    """Do what is not done yet and write the release, without Prefect."""
-    carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=False)
+@click.option("--from", "manifest", type=click.Path(path_type=Path), help="Manifest of a release to build again.")
+@click.option(
+    "--base",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    show_default=True,
+    help="With --from: where relative locations of its configuration start.",
+)
+@click.option("--repository", "locations", multiple=True, metavar="NAME=LOCATION",
+              help="With --from: where a repository is; may be given more than once.")  # fmt: skip
+@click.option("--other-versions", is_flag=True, help="With --from: go on with other versions of code and libraries.")
+def build(  # noqa: PLR0913 - one parameter for each option, as click passes them
+    config: Path, workspace: Path, workers: int | None, as_json: bool, manifest: Path | None, base: Path,
+    locations: tuple[str, ...], other_versions: bool,
+) -> None:  # fmt: skip
+    """Do what is not done yet and write the release, without Prefect.
+
+    With --from, build a release again from its manifest alone, and tell whether the bytes are the same.
+    """
+    if manifest is None:
+        carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=False)
+        return
+    from flows.rebuilding import Asked
+
+    asked = Asked(manifest, workspace, base, _read_locations(locations), workers, other_versions)
+    _rebuild(asked, as_json=as_json)
+
+
+def _read_locations(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the locations by repository."""
+    for text in texts:
+        if not all(text.partition("=")[::2]):
+            raise click.BadParameter(f"{text!r} is no NAME=LOCATION, such as owner/name=../name.git")
+    return {name: location for name, _, location in (text.partition("=") for text in texts)}
+
+
+def _rebuild(asked: "Asked", *, as_json: bool) -> None:
+    """Build a release again and print what came of it."""
+    from flows import stopping
+    from flows.rebuilding import rebuild
+    from flows.summary import as_json as summary_as_json
+    from flows.summary import print_summary
+
+    started = time.monotonic()
+    stopping.arm(asked.workspace)
+    rebuilt = rebuild(asked)
+    seconds = time.monotonic() - started
+    if as_json:
+        told = summary_as_json(rebuilt.result, seconds) | {"differing": rebuilt.differing}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        print_summary(Console(), rebuilt.result, asked.workspace.resolve(), seconds)
+    if rebuilt.differing:
+        raise PipelineError(f"other bytes than in {asked.manifest}: {', '.join(rebuilt.differing)}")
+    if not as_json:
+        click.echo("Every file has the bytes that the manifest lists.")
 
 
 run_options(build)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +16,14 @@ from miners.syntax import GRAMMAR_VERSION
 from publishing.discovery import DiscoveryFacts, discovery_facts
 from publishing.duplicates import DuplicateFacts, duplicate_facts, largest_clusters
 from publishing.inputs import ReleaseInputs
+from publishing.manifest import Manifest
 from publishing.release import ReleaseResult, check_release_free, write_release
 from schemas.arrow import from_table, to_table
 from schemas.comparisons import Cutoff, DescribedCluster, ReferenceSet, TestbedDuplicates
 from schemas.errors import PipelineError
 from schemas.records import Exclusion, RepositoryRecord, StageReport
 from schemas.search import Discovery
+from schemas.versions import calendar_version
 from warehouse.ledger import Unit
 
 _PLACE = re.compile(r"(?P<repo>[^@]+)@(?P<commit_id>[0-9a-f]{40,64})(?::(?P<path>.*))?", re.DOTALL)
@@ -35,9 +38,17 @@ def check_release(run: Run) -> None:
 
 
 def release(
-    run: Run, done: Sequence[Unit], beds: Sequence[Unit], unusable: Sequence[Exclusion], reports: Sequence[StageReport]
+    run: Run,
+    done: Sequence[Unit],
+    beds: Sequence[Unit],
+    unusable: Sequence[Exclusion],
+    reports: Sequence[StageReport],
+    again: Manifest | None = None,
 ) -> ReleaseResult:
-    """Write the release folder from the run's units; PipelineError when there is not one row to write."""
+    """Write the release folder from the run's units; PipelineError when there is not one row to write.
+
+    `again` is the manifest of a release that is built again: what its run alone could know is taken from it.
+    """
     tables = {unit.partition: run.ledger.read(unit, f"tasks_{unit.partition}") for unit in beds}
     if not any(table.num_rows for table in tables.values()):
         raise PipelineError(_nothing_to_release(run, reports))
@@ -47,14 +58,17 @@ def release(
         for unit in mined
         for record in from_table(run.ledger.read(unit, "repositories"), RepositoryRecord)
     ]  # fmt: skip
+    dated = not run.config.release.version
+    version = next_version(run) if dated else run.config.release.version
+    left_out = _unused(run, done, unusable) if again is None else list(again.unused)
     inputs = ReleaseInputs(
-        config=run.config,
+        config=replace(run.config, release=replace(run.config.release, version=version)),
         code_version=code_version(),
         tokenizer_sha256=load_tokenizer().sha256,
         grammar_version=GRAMMAR_VERSION,
         repositories=tuple(repositories),
         tables=tables,
-        exclusions=_exclusions(run, done, unusable),
+        exclusions=_exclusions(run, done, left_out),
         funnel=tuple(reports),
         cutoffs={
             row.repo: row.commit_id
@@ -63,10 +77,31 @@ def release(
             for row in from_table(run.ledger.read(unit, "cutoffs"), Cutoff)
         },
         duplicates=_duplicates(run, done, beds),
-        discovery=_discovery(run, done),
+        discovery=_discovery(run, done) if again is None else again.discovery,
+        unused=tuple(left_out),
+        again=again is not None,
+        changes=None if again is None else again.changes,
+        future_from=min((unit.valid_until for unit in mined if unit.valid_until is not None), default=None),
     )
-    with run.progress.running("release", run.config.release.version):
-        return write_release(inputs, run.workspace.releases)
+    with run.progress.running("release", version):
+        return write_release(inputs, run.workspace.releases, dated=dated)
+
+
+def next_version(run: Run) -> str:
+    """Return the day's version, by UTC, with the first number of which there is no release yet."""
+    versions = (calendar_version(run.now.date(), number) for number in count())
+    return next(version for version in versions if not (run.workspace.releases / version).exists())
+
+
+def _unused(run: Run, done: Sequence[Unit], unusable: Sequence[Exclusion]) -> list[Exclusion]:
+    """Return the exclusions of repositories that were not mined, as they stand in the release."""
+    # A missing source may have no name but its location, which is no repository's.
+    rows = [_located(item, None if item.reason == "source_missing" else item.row_id, {}) for item in unusable]
+    for unit in done:
+        if unit.stage == DISCOVERY:
+            found = from_table(run.ledger.read(unit, "exclusions"), Exclusion)
+            rows += [_located(item, None, {}) for item in found]
+    return rows
 
 
 def _discovery(run: Run, done: Sequence[Unit]) -> DiscoveryFacts | None:
@@ -112,11 +147,11 @@ def _nothing_to_release(run: Run, reports: Sequence[StageReport]) -> str:
     return f"nothing to release: no method came through. Left out: {', '.join(sorted(reasons)) or 'nothing'}; {hint}"
 
 
-def _exclusions(run: Run, done: Sequence[Unit], unusable: Sequence[Exclusion]) -> pa.Table:
+def _exclusions(run: Run, done: Sequence[Unit], unused: Sequence[Exclusion]) -> pa.Table:
     """Return all exclusions with their repository, commit, path and name, so that a reader can find each."""
-    # A missing source may have no name but its location, which is no repository's.
-    rows = [_located(item, None if item.reason == "source_missing" else item.row_id, {}) for item in unusable]
-    by_unit = [(unit, list(from_table(run.ledger.read(unit, "exclusions"), Exclusion))) for unit in done]
+    rows = list(unused)
+    units = [unit for unit in done if unit.stage != DISCOVERY]
+    by_unit = [(unit, list(from_table(run.ledger.read(unit, "exclusions"), Exclusion))) for unit in units]
     wanted = {item.row_id for _, items in by_unit for item in items}
     known: dict[str, Location] = {}
     for unit in done:

@@ -78,7 +78,16 @@ class Run:
 @contextmanager
 def open_run(config_path: Path, workspace_path: Path, workers: int | None = None) -> Iterator[Run]:
     """Read the configuration, lock the workspace, sweep what a killed run left, start the pool."""
-    config = load_config(config_path)
+    config, base = load_config(config_path), config_path.resolve().parent
+    with open_run_of(config, base, workspace_path, workers, datetime.now(UTC)) as run:
+        yield run
+
+
+@contextmanager
+def open_run_of(
+    config: Config, base: Path, workspace_path: Path, workers: int | None, now: datetime
+) -> Iterator[Run]:  # fmt: skip
+    """Begin a run as `open_run` does, of a configuration that was read already, as if it were the time `now`."""
     workspace = open_workspace(workspace_path)
     with lock_workspace(workspace):
         ledger = Ledger(workspace.tables)
@@ -87,8 +96,7 @@ def open_run(config_path: Path, workspace_path: Path, workers: int | None = None
         pool = WorkerPool(workers or os.cpu_count() or 1)
         try:
             with RunProgress() as progress:
-                base = config_path.resolve().parent
-                yield Run(config, base, workspace, ledger, pool, progress, datetime.now(UTC))
+                yield Run(config, base, workspace, ledger, pool, progress, now)
         finally:
             pool.close()
 

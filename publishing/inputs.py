@@ -2,13 +2,15 @@
 
 import platform
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import pyarrow as pa
 
+from publishing.changes import Changes
 from publishing.discovery import DiscoveryFacts
 from publishing.duplicates import DuplicateFacts
 from schemas.config import Config
-from schemas.records import RepositoryRecord, StageReport
+from schemas.records import Exclusion, RepositoryRecord, StageReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class ReleaseInputs:
     """Clusters of duplicates, what their removal means for each testbed, reference sets."""
     discovery: DiscoveryFacts | None = None
     """The search that found repositories; null without one."""
+    unused: tuple[Exclusion, ...] = ()
+    """Exclusions of repositories that were not mined; they stand in `exclusions`, too."""
+    future_from: datetime | None = None
+    """Earliest date, UTC, that was taken for one in the future; null without any."""
+    again: bool = False
+    """The release is built again from its manifest: what changed since the one before is not looked up but given."""
+    changes: Changes | None = None
+    """With `again`, what the manifest says of it."""
     python_version: str = field(default_factory=platform.python_version)
     """CPython that judged `parses`."""
 

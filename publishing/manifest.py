@@ -14,17 +14,20 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 
+from publishing.changes import Changes
 from publishing.discovery import DiscoveryFacts
 from publishing.duplicates import DuplicateFacts
 from publishing.inputs import ReleaseInputs
 from schemas.arrow import SCHEMA_VERSION, reader_of
 from schemas.config import Config, SourceConfig, digest_of, read_section
 from schemas.errors import PipelineError
-from schemas.records import RepositoryRecord
+from schemas.records import Exclusion, RepositoryRecord
 from warehouse.reports import FunnelRow, combine_reports
 from warehouse.tables import FileEntry
 
 MANIFEST_NAME = "manifest.json"
+# Fields that manifests of earlier versions lack, with what they would say.
+_LATER: dict[str, Any] = {"unused": [], "future_from": None, "changes": None}
 _WINDOWS_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -70,6 +73,13 @@ class Manifest:
     """Every file but the manifest, sorted by path."""
     funnel: tuple[FunnelRow, ...]
     """What became of every row, by stage."""
+    unused: tuple[Exclusion, ...]
+    """Repositories that were found or named and not mined, as they stand in the exclusions."""
+    future_from: str | None
+    """Earliest date, UTC, for which a commit was left out because it lay in the future; null when none was. With it
+    the release can be built again at any later time."""
+    changes: Changes | None
+    """What changed since the release before; null when there was none."""
 
     def to_json(self) -> str:
         """Return the file's text."""
@@ -83,7 +93,8 @@ class Manifest:
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a file; PipelineError when there is none or it lacks what this version writes."""
     try:
-        manifest: Manifest = reader_of(Manifest)(json.loads(path.read_text(encoding="utf-8")))
+        values = {**_LATER, **json.loads(path.read_text(encoding="utf-8"))}
+        manifest: Manifest = reader_of(Manifest)(values)
     except OSError as error:
         raise PipelineError(f"cannot read {path}: {error.strerror or error}; is it a release?") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -91,8 +102,10 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[FileEntry]) -> Manifest:
-    """Return the manifest of a release with these row counts and files."""
+def make_manifest(
+    inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[FileEntry], changes: Changes | None = None
+) -> Manifest:
+    """Return the manifest of a release with these row counts and files, and what changed since the one before."""
     config = published_config(inputs.config)
     repositories = sorted(inputs.repositories, key=lambda record: (record.repo, record.host, record.head))
     return Manifest(
@@ -115,6 +128,9 @@ def make_manifest(inputs: ReleaseInputs, rows: dict[str, int], files: Sequence[F
         rows=rows,
         files=tuple(sorted(files, key=lambda entry: entry.path)),
         funnel=tuple(combine_reports(inputs.funnel)),
+        unused=inputs.unused,
+        future_from=None if inputs.future_from is None else inputs.future_from.isoformat(),
+        changes=changes,
     )
 
 

@@ -3,7 +3,8 @@
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -12,13 +13,17 @@ import pyarrow.compute as pc
 
 from publishing.card import render_card
 from publishing.croissant import CROISSANT_NAME, render_croissant
+from publishing.diff import Side
 from publishing.facts import ReleaseFacts, read_facts
 from publishing.header import CARD_NAME, check_card
+from publishing.history import find_changes, same_release
 from publishing.inputs import ReleaseInputs
 from publishing.manifest import MANIFEST_NAME, make_manifest, private_paths, published_config
 from publishing.shards import EXCLUSIONS, config_order, write_shards
+from schemas.arrow import from_table, to_table
 from schemas.config import Config, WindowConfig, digest_of
 from schemas.errors import ConfigError, PipelineError
+from schemas.records import Exclusion
 from warehouse.tables import FileEntry, explain_os_errors, file_entry, fsync, write_text
 
 _TEMPORARY = ".tmp-"
@@ -47,8 +52,11 @@ class ReleaseResult:
     """Every file, the manifest included, sorted by path."""
 
 
-def write_release(inputs: ReleaseInputs, releases: Path) -> ReleaseResult:
+def write_release(inputs: ReleaseInputs, releases: Path, *, dated: bool = False) -> ReleaseResult:
     """Write `releases/<version>/`, or find that it is there already.
+
+    `dated` says that the version is only the day's: when the newest release of this name was made from the same and
+    has the same rows, that one stays and no other is written.
 
     The caller holds the workspace lock: leftovers of killed runs are removed. Raises ConfigError when another release
     of this version exists and `release.overwrite` is off, PipelineError when the disk is full or a check fails; the
@@ -60,7 +68,12 @@ def write_release(inputs: ReleaseInputs, releases: Path) -> ReleaseResult:
         recover(releases)
     building = releases / f"{_TEMPORARY}{inputs.version}-{os.getpid()}"
     try:
-        files, rows = _build(inputs, building, releases.parent)
+        files, rows = _build(inputs, building, releases)
+        same = same_release(building, releases) if dated else None
+        if same is not None:
+            files = (*same.manifest.files, file_entry(same.folder / MANIFEST_NAME, same.folder))
+            files = tuple(sorted(files, key=lambda entry: entry.path))
+            return ReleaseResult(same.folder, ReleaseStatus.UNCHANGED, rows, files)
         status = _put_in_place(building, target, overwrite=inputs.config.release.overwrite)
     finally:
         shutil.rmtree(building, ignore_errors=True)
@@ -72,7 +85,7 @@ def check_release_free(config: Config, releases: Path) -> None:
 
     Tells before hours of work what `write_release` would tell after them; new commits show only there.
     """
-    manifest = _manifest_of(releases / config.release.version)
+    manifest = _manifest_of(releases / config.release.version) if config.release.version else None
     if manifest is None or config.release.overwrite:
         return
     try:
@@ -102,22 +115,27 @@ def recover(releases: Path) -> None:
         shutil.rmtree(path)
 
 
-def _build(inputs: ReleaseInputs, folder: Path, workspace: Path) -> tuple[tuple[FileEntry, ...], dict[str, int]]:
+def _build(inputs: ReleaseInputs, folder: Path, releases: Path) -> tuple[tuple[FileEntry, ...], dict[str, int]]:
     """Fill a new folder with a whole, checked release; return its files and row counts."""
+    workspace = releases.parent
     if EXCLUSIONS in inputs.tables:
         raise PipelineError(f"{EXCLUSIONS} is no testbed; please report this as a bug")
-    tables = {**inputs.tables, EXCLUSIONS: _public_exclusions(inputs, workspace)}
+    inputs = _public(inputs, workspace)
+    tables = {**inputs.tables, EXCLUSIONS: inputs.exclusions}
     names = config_order(tables)
     files = [entry for name in names for entry in write_shards(folder, name, tables[name])]
     rows = {name: tables[name].num_rows for name in names}
     facts = read_facts(folder)
     _check_window(facts, inputs.config.window)
+    changes = inputs.changes
+    if not inputs.again:
+        changes = find_changes(Side(folder, make_manifest(inputs, rows, files)), releases)
     write_text(folder / CROISSANT_NAME, render_croissant(facts, make_manifest(inputs, rows, files)))
     files.append(file_entry(folder / CROISSANT_NAME, folder))
-    write_text(folder / CARD_NAME, render_card(facts, make_manifest(inputs, rows, files)))
+    write_text(folder / CARD_NAME, render_card(facts, make_manifest(inputs, rows, files, changes)))
     check_card(folder)
     files.append(file_entry(folder / CARD_NAME, folder))
-    write_text(folder / MANIFEST_NAME, make_manifest(inputs, rows, files).to_json())
+    write_text(folder / MANIFEST_NAME, make_manifest(inputs, rows, files, changes).to_json())
     files.append(file_entry(folder / MANIFEST_NAME, folder))
     return tuple(sorted(files, key=lambda entry: entry.path)), rows
 
@@ -179,13 +197,15 @@ def _check_window(facts: ReleaseFacts, window: WindowConfig) -> None:
         )
 
 
-def _public_exclusions(inputs: ReleaseInputs, workspace: Path) -> pa.Table:
-    """Return the exclusions with the workspace's and sources' absolute paths replaced.
-
-    They stand in details and, for sources that never got a name, in `row_id`.
-    """
-    table = inputs.exclusions
+def _public(inputs: ReleaseInputs, workspace: Path) -> ReleaseInputs:
+    """Return the inputs with the workspace's and sources' absolute paths replaced in all exclusions."""
     pairs = [(str(workspace.absolute()), "<workspace>"), *private_paths(inputs.config.sources)]
+    unused = from_table(_without_paths(to_table(inputs.unused, Exclusion), pairs), Exclusion)
+    return replace(inputs, exclusions=_without_paths(inputs.exclusions, pairs), unused=tuple(unused))
+
+
+def _without_paths(table: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
+    """Replace paths in details and, for sources that never got a name, in `row_id`."""
     for name in ("row_id", "detail"):
         index = table.schema.get_field_index(name)
         if index < 0:

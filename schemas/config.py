@@ -170,8 +170,8 @@ class TestbedsConfig:
 class ReleaseConfig:
     """The release folder (`[release]`)."""
 
-    version: str = "0.1.0"
-    """Name of the folder below releases/."""
+    version: str = ""
+    """Name of the folder below releases/; when left out the day's, as 2026.11.30, and only when something changed."""
     name: str = "postquem"
     """Title of the data set card."""
     overwrite: bool = False
@@ -337,9 +337,8 @@ def _check(config: Config) -> None:
     if min(config.testbeds.size, config.testbeds.max_per_repo, config.testbeds.max_per_commit) < 1:
         raise ConfigError("testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be at least 1")
     version = config.release.version
-    if (
-        not version
-        or len(version) > _MAX_VERSION
+    if version and (
+        len(version) > _MAX_VERSION
         or not all(char.isalnum() or char in ".-_+" for char in version)
         or version.startswith(".")
     ):

@@ -40,7 +40,7 @@ class ReferenceConfig:
     configuration's folder."""
     release: str | None = None
     """Folder of an earlier release, whose `raw_data` is compared; a relative one starts at the workspace, such as
-    `releases/0.1.0`."""
+    `releases/2026.10.31`."""
     name: str | None = None
     """Name of the set in evidence and tables; the file's or release's own name when left out."""
     role: Role = Role.BENCHMARK

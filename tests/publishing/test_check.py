@@ -301,3 +301,93 @@ def test_what_is_no_release_is_a_configuration_error(tmp_path: Path, folder: Pat
     (folder / MANIFEST_NAME).write_text(json.dumps(manifest))
     with pytest.raises(ConfigError, match=r"is no manifest of this version of Postquem \(KeyError\('funnel'\)\)"):
         check_release(folder, CODE_VERSION)
+
+
+def only(folder: Path, name: str) -> CheckResult:
+    [result] = check_release(folder, CODE_VERSION, [name])
+    return result
+
+
+def set_config(folder: Path, section: str, **values: object) -> None:
+    config = read_manifest(folder / MANIFEST_NAME).config
+    change_manifest(folder, config=config | {section: config[section] | values})
+
+
+def test_code_without_a_known_licence_is_a_fault_where_one_is_asked_for(folder: Path) -> None:
+    edit("raw_data", EMPTY, license=None, license_matches=["README: something"])(folder)
+    assert only(folder, "licences").faults == ()
+    set_config(folder, "licences", unknown="exclude")
+    assert only(folder, "licences").faults == (Fault("raw_data", "license_unknown: README: something", EMPTY),)
+    set_config(folder, "licences", allow=["0BSD"])
+    assert [fault.text for fault in only(folder, "licences").faults].count("license_not_allowed: MIT") == 24
+
+
+def test_the_verdict_of_another_python_is_not_compared(folder: Path) -> None:
+    edit("raw_data", EMPTY, parses=False)(folder)
+    assert only(folder, "features").faults == (Fault("raw_data", "parses is not what its code gives", EMPTY),)
+    change_manifest(folder, python_version="3.99.0")
+    assert only(folder, "features") == CheckResult(
+        "features", 5, (), "`parses` is the verdict of CPython 3.99.0, which is another"
+    )
+
+
+def test_code_that_is_no_definition_is_one_fault_not_the_end(folder: Path) -> None:
+    edit("raw_data", EMPTY, code="x = 1")(folder)
+    edit("random_cut", MEAN, code="x = 1")(folder)
+    assert only(folder, "features").faults == (
+        Fault("raw_data", "code (no_definition) is not what its code gives", EMPTY),
+    )
+    assert [fault.text.partition(":")[0] for fault in only(folder, "splicing").faults] == ["cannot be read"]
+    assert only(folder, "duplicates").faults == ()
+
+
+def test_equal_rows_are_named_docstrings_apart(folder: Path) -> None:
+    code = next(point.code for point in points() if point.row_id == MEAN)
+    edit("raw_data", PARSE, code=code.replace("Return the mean", "Give the mean"))(folder)
+    assert only(folder, "duplicates").faults == (Fault("raw_data", f"equals {MEAN}, docstring apart", PARSE),)
+
+
+def test_rows_may_resemble_those_of_an_earlier_release_that_stay(folder: Path) -> None:
+    copy_function(folder)
+    set_config(folder, "dedup", keep="reference")
+    assert only(folder, "duplicates").note == (
+        'with dedup.keep = "reference" rows that an earlier release holds stay, whatever they resemble'
+    )
+
+
+def test_another_tokenizer_cannot_tell_duplicates(folder: Path) -> None:
+    change_manifest(folder, tokenizer_sha256="0" * 64)
+    result = only(folder, "duplicates")
+    assert (result.looked_at, [fault.where for fault in result.faults]) == (0, [MANIFEST_NAME])
+
+
+def test_without_raw_data_there_is_nothing_to_compare_testbeds_with(folder: Path) -> None:
+    rows = dict(read_manifest(folder / MANIFEST_NAME).rows)
+    del rows["raw_data"]
+    change_manifest(folder, rows=rows)
+    assert only(folder, "keys") == CheckResult("keys", 0, (), "there is no raw_data to compare with")
+    assert only(folder, "dates").looked_at == 20
+
+
+def test_a_gap_between_shards_is_a_fault(folder: Path) -> None:
+    path = shard(folder, "raw_data")
+    path.rename(path.with_name("test-00001-of-00002.parquet"))
+    refresh(folder)
+    assert only(folder, "order").faults == (Fault("raw_data", "its shards are not numbered from 00000 on"),)
+
+
+def test_columns_that_are_missing_more_or_null_are_told(folder: Path) -> None:
+    path = shard(folder, "raw_data")
+    table = read_table(path)
+    nulls = pa.array([None] * 5, pa.int64())
+    index = table.schema.get_field_index("nloc")
+    metadata = table.schema.metadata
+    for changed, text in (
+        (table.drop_columns(["nloc"]), "column nloc of DataPoint is missing"),
+        (table.append_column("extra", nulls), "column extra is none of DataPoint"),
+        (table.set_column(index, pa.field("nloc", pa.int64()), nulls), "column nloc is null in 5 rows"),
+        (table.replace_schema_metadata(metadata | {b"postquem.schema_version": b"0"}),
+         "the order of columns or the schema's metadata is not that of DataPoint"),
+    ):  # fmt: skip
+        write_table(path, changed)
+        assert only(folder, "schema").faults == (Fault("raw_data", text),)

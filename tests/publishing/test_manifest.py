@@ -81,6 +81,9 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
             {"stage": "mine", "rows_in": 9, "rows_out": 7, "excluded_by_reason": {"bad_blob": 1, "moved": 1}},
             {"stage": "dedup", "rows_in": 7, "rows_out": 6, "excluded_by_reason": {"near_duplicate": 1}},
         ],
+        "unused": [],
+        "future_from": None,
+        "changes": None,
     }
 
 
@@ -176,6 +179,15 @@ def test_private_paths_are_those_of_one_machine() -> None:
         SourceConfig(fast_import=("/home/ada/d.fi",)),
     ]
     assert list(private_paths(sources)) == [("/home/ada/b.git", "b"), ("/srv/c", "c"), ("/home/ada/d.fi", "d.fi")]
+
+
+def test_what_an_earlier_versions_manifest_lacks_is_null(tmp_path: Path) -> None:
+    values = json.loads(make_manifest(make_inputs(), {"raw_data": 6}, FILES).to_json())
+    for name in ("unused", "future_from", "changes"):
+        del values[name]
+    (tmp_path / "manifest.json").write_text(json.dumps(values))
+    manifest = read_manifest(tmp_path / "manifest.json")
+    assert (manifest.unused, manifest.future_from, manifest.changes) == ((), None, None)
 
 
 def test_a_manifest_is_read_back_as_it_was_written(tmp_path: Path) -> None:
