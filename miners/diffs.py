@@ -1,7 +1,7 @@
 """Unified diffs of single files, the same text whatever the user's configuration and the repository's attributes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,10 @@ _FORMAT = (
 )  # fmt: skip
 # Paths on one command line; Linux allows 2 MB of arguments and paths are at most 4 KB.
 _PATHS_A_CALL = 200
+# Longer ones are asked for commit by commit, so that what the operating system refuses is that commit's.
+_MAX_PATH_BYTES = 20_000
+# What goes before each commit's output; no line of a patch begins with a hexadecimal digit.
+_COMMIT = re.compile(rb"^([0-9a-f]{40}(?:[0-9a-f]{24})?)\0", re.MULTILINE)
 _SECTION = re.compile(rb"^diff --git ", re.MULTILINE)
 
 
@@ -58,6 +62,58 @@ def file_diff(git_dir: Path, parent: str | None, commit: str, requests: Sequence
     return diffs
 
 
+@dataclass(frozen=True, slots=True)
+class CommitDiffs:
+    """The files of one commit whose diffs are wanted."""
+
+    parent: str | None
+    """Its first parent, None for a root commit."""
+    commit: str
+    """The commit."""
+    requests: tuple[DiffRequest, ...]
+    """The files."""
+
+    @property
+    def can_wait(self) -> bool:
+        """Say whether `file_diffs` takes it: few files, and none of them renamed."""
+        paths = [request.path for request in self.requests]
+        renamed = any(request.old_path is not None for request in self.requests)
+        return not renamed and len(paths) <= _PATHS_A_CALL and sum(map(len, paths)) <= _MAX_PATH_BYTES
+
+
+def file_diffs(git_dir: Path, wanted: Sequence[CommitDiffs]) -> dict[str, dict[bytes, str]]:
+    """Return for each commit what `file_diff` returns, with one git process for many commits that can wait."""
+    diffs: dict[str, dict[bytes, str]] = {}
+    batch: list[CommitDiffs] = []
+    n_paths = 0
+    for item in wanted:
+        if n_paths + len(item.requests) > _PATHS_A_CALL:
+            diffs |= _diff_batch(git_dir, batch)
+            batch, n_paths = [], 0
+        batch.append(item)
+        n_paths += len(item.requests)
+    return diffs | _diff_batch(git_dir, batch)
+
+
+def _diff_batch(git_dir: Path, batch: Sequence[CommitDiffs]) -> dict[str, dict[bytes, str]]:
+    """Ask for several commits at once, and again for each whose diffs are not all there."""
+    lines = "".join(" ".join([item.commit, *([item.parent] if item.parent else [])]) + "\n" for item in batch)
+    paths = dict.fromkeys(request.path for item in batch for request in item.requests)
+    command = ("--literal-pathspecs", "diff-tree", "--stdin", "--root", *_FORMAT, "--no-renames", "--")
+    try:
+        output = run_git(git_dir, *command, *paths, input=lines.encode()) if batch else b""
+    except DataError:
+        output = b""
+    pieces = _COMMIT.split(output)
+    parts = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    diffs = {}
+    for item in batch:
+        found = _by_path(parts.get(item.commit.encode(), b""), {request.path: request for request in item.requests})
+        complete = all(request.path in found for request in item.requests)
+        diffs[item.commit] = found if complete else file_diff(git_dir, item.parent, item.commit, item.requests)
+    return diffs
+
+
 def _diff_alone(git_dir: Path, trees: tuple[str, str], request: DiffRequest) -> dict[bytes, str]:
     try:
         return _diff(git_dir, trees, [request])
@@ -71,6 +127,11 @@ def _diff(git_dir: Path, trees: tuple[str, str], requests: Sequence[DiffRequest]
     old_paths = [request.old_path for request in requests if request.old_path is not None]
     renames = ("-M", "-l1000") if old_paths else ("--no-renames",)
     output = run_git(git_dir, "--literal-pathspecs", "diff-tree", *_FORMAT, *renames, *trees, "--", *wanted, *old_paths)
+    return _by_path(output, wanted)
+
+
+def _by_path(output: bytes, wanted: Mapping[bytes, DiffRequest]) -> dict[bytes, str]:
+    """Cut the output for one commit into the files that are wanted."""
     records, patches = _raw_part(output)
     starts = [match.start() for match in _SECTION.finditer(patches)]
     sections = [patches[start:end] for start, end in pairwise([*starts, len(patches)])]

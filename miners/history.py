@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,10 +54,14 @@ def header_line(code: str) -> bytes | None:
 
 def merged(files: Iterable[HistoricFile]) -> list[HistoricFile]:
     """Return one row for each commit and blob, sorted by both, with all their headers."""
-    headers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    for file in files:
-        headers[file.repo, file.commit_id, file.blob_id].update(file.headers)
-    return [HistoricFile(*place, tuple(sorted(headers[place]))) for place in sorted(headers)]
+    rows: list[HistoricFile] = []
+    for place, same in groupby(sorted(files, key=_place), key=_place):
+        rows.append(HistoricFile(*place, tuple(sorted({header for file in same for header in file.headers}))))
+    return rows
+
+
+def _place(file: HistoricFile) -> tuple[str, str, str]:
+    return file.repo, file.commit_id, file.blob_id
 
 
 def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int) -> History:
@@ -134,10 +139,10 @@ class _Version:
         """Return the lines that begin the definitions which the version before did not have."""
         if old is None:
             self.outline = outline(self.text)
-            return [line_at(self.text, start) for start in self.outline.starts]
-        revision = revise(old.text, old.outline or outline(old.text), self.text)
-        self.outline = revision.new
-        return [line_at(self.text, revision.new.starts[index]) for index in revision.brought()]
+            return [line_at(self.text, start) for start in self.outline.starts[1:]]
+        self.outline, indexes = revise(old.text, old.outline or outline(old.text), self.text)
+        starts = self.outline.starts
+        return [line_at(self.text, starts[index]) for index in indexes]
 
 
 def _versions(

@@ -84,8 +84,13 @@ def has_generated_mark(source: bytes) -> bool:
 
 def is_minified(source: bytes) -> bool:
     """Tell whether the mean length of a file's lines is that of minified code."""
+    if len(source) < _MINIFIED_MIN_BYTES:
+        return False
+    enough = len(source) // _MINIFIED_MEAN + 1
+    if len(source.split(b"\n", enough)) > enough:  # most files have them in their first part
+        return False
     lines = source.count(b"\n") + source.count(b"\r") - source.count(b"\r\n") + 1
-    return len(source) >= _MINIFIED_MIN_BYTES and len(source) / lines > _MINIFIED_MEAN
+    return len(source) / lines > _MINIFIED_MEAN
 
 
 def is_test(path: str, fun_name: str) -> bool:

@@ -189,7 +189,11 @@ class DefinitionStore:
         self._load = load
         self._files: dict[str, FileDefinitions | DataError] = {}
         self._texts: dict[bytes, TextKeys] = {}
-        self._blobs_by_key: dict[bytes, list[str]] = {}
+        # Versions of one file, as far as they are known to be: one that was rescanned is of the other one's family.
+        self._families: list[list[str]] = []
+        self._family_of: dict[str, int] = {}
+        # For each key the families in which a version has it, each with the version that was read first.
+        self._first_by_key: dict[bytes, dict[int, str]] = {}
         self._hashes: OrderedDict[bytes, TokenHashes] = OrderedDict()
         self._pieces: OrderedDict[bytes, frozenset[bytes]] = OrderedDict()
 
@@ -212,7 +216,7 @@ class DefinitionStore:
     def may_find(self, span: MethodSpan, fresh_blob: str | None) -> bool:
         """Tell cheaply whether `find` can find anything: some blob but the fresh one shares one of the keys."""
         keys = (span.keys.nameless, span.keys.symbols)
-        return any(blob_id != fresh_blob for key in keys for blob_id in self._blobs_by_key.get(key, ()))
+        return any(blob_id != fresh_blob for key in keys for blob_id in self._first_by_key.get(key, {}).values())
 
     def _read(self, blob_id: str, like: str | None) -> FileDefinitions | DataError:
         try:
@@ -222,9 +226,20 @@ class DefinitionStore:
             return error
         except (RecursionError, MemoryError, ValueError) as error:
             return DataError("file_unparsable", f"{type(error).__name__}: {error}")
-        for key in dict.fromkeys(key for span in scanned.spans for key in (span.keys.nameless, span.keys.symbols)):
-            self._blobs_by_key.setdefault(key, []).append(blob_id)
+        self._index(blob_id, scanned, like)
         return FileDefinitions(blob_id, scanned)
+
+    def _index(self, blob_id: str, scanned: Scanned, like: str | None) -> None:
+        """Note the keys of a blob's definitions; those that it shares with a version of its family stand there."""
+        family = None if like is None else self._family_of.get(like)
+        if family is None:
+            family = len(self._families)
+            self._families.append([])
+        self._families[family].append(blob_id)
+        self._family_of[blob_id] = family
+        for span in scanned.parsed:
+            for key in (span.keys.nameless, span.keys.symbols):
+                self._first_by_key.setdefault(key, {}).setdefault(family, blob_id)
 
     def _scan(self, source: bytes, like: str | None) -> Scanned:
         old = self._files.get(like) if like is not None else None
@@ -287,8 +302,9 @@ class DefinitionStore:
 
     def _candidates(self, span: MethodSpan, tree: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, MethodSpan]]:
         """Yield the definitions of a tree that may have a method's tokens: those that share one of its keys."""
-        keys = dict.fromkeys((span.keys.nameless, span.keys.symbols))
-        for blob_id in dict.fromkeys(blob_id for key in keys for blob_id in self._blobs_by_key.get(key, ())):
+        keys = (span.keys.nameless, span.keys.symbols)
+        families = dict.fromkeys(family for key in keys for family in self._first_by_key.get(key, ()))
+        for blob_id in (blob_id for family in families for blob_id in self._families[family]):
             if blob_id in tree:
                 for other in self.file(blob_id).spans:
                     if other.keys.nameless in keys or other.keys.symbols in keys:

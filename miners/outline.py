@@ -1,15 +1,14 @@
 """Which lines of a text begin a definition, and which definitions another version of the text changes: no parsing.
 
 A text is cut at the lines that begin a definition. Each piece reaches to the next such line, so that a definition is
-one piece or, with others inside, some pieces in a row. What lies before the first such line belongs to none.
+one piece or, with others inside, some pieces in a row. What lies before the first such line is the first piece, the
+top, and begins no definition.
 """
 
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8
-from collections.abc import Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,162 +16,76 @@ from miners.units import common_prefix, common_suffix
 
 # `def` and what may stand behind it; what stands before it on the line is looked at one by one.
 _KEYWORD = re.compile(rb"def[ \t\\]")
-_DECORATOR = re.compile(rb"^[ \t\f]*@", re.MULTILINE)
 _LINE = re.compile(rb"[^\r\n]*")
 _BLANK = b" \t\f"
-_DIGEST_BYTES = 8  # of 1,000,000 different pieces two are taken for one with a probability of 1 in 40,000,000
 _TAB = 8  # columns, https://docs.python.org/3/reference/lexical_analysis.html#indentation
-
-
-class Piece(NamedTuple):
-    """A line that begins a definition and what follows it up to the next one."""
-
-    digest: bytes
-    """Digest of the text."""
-    indent: int
-    """Column of the line's first character."""
-    lead: int
-    """Bytes of the line up to `def`, with that and the character behind it."""
-    odd: bool
-    """It has an odd number of triple quotes: a string may reach over its end."""
-    decorates: bool
-    """It has a line that begins with `@`, which may belong to the definition behind it."""
-
-
-_END = Piece(b"", -1, 0, odd=False, decorates=False)
-"""Stands behind the last piece."""
-_NOWHERE = -1, _END
+_AT_END = -1
 
 
 class Outline(NamedTuple):
-    """The pieces of a text."""
+    """Where the pieces of a text are."""
 
     starts: list[int]
-    """Offset of each piece, ascending."""
-    pieces: list[Piece]
-    """The pieces."""
-    n_odd: int
-    """How many of them are odd."""
+    """Offset of each piece, ascending, the top's first."""
+    columns: list[int]
+    """Column of the first character of each piece's line, 0 for the top."""
+    odd: bool
+    """Some piece has an odd number of triple quotes: a string may hold lines that look like definitions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """A version of a text beside the one before: the pieces in front of and behind some are the same."""
+class _Part(NamedTuple):
+    """Some pieces in a row."""
 
-    old: Outline
-    """The version before."""
-    new: Outline
-    """This version."""
-    first: int
-    """Index of the first piece that may differ, in both."""
-    old_last: int
-    """Index behind the last one in the version before."""
-    new_last: int
-    """Index behind the last one in this version."""
-    decorated_anew: bool
-    """The first piece or what stands before it has changed, and that may hold decorators."""
+    texts: list[bytes]
+    """Their texts."""
+    columns: list[int]
+    """Their columns and that of the piece behind them, `_AT_END` without one."""
 
-    def brought(self) -> list[int]:
-        """Return the indexes of pieces that begin a definition which the version before did not have, ascending.
 
-        All such definitions are named, and some others: whoever has to know compares them.
-        """
-        changed = self._changed()
-        if not changed:
-            return []
-        pieces, last = self.new.pieces, max(changed)
-        if self.new.n_odd and any(piece.odd for piece in pieces[: last + 1]):
-            return list(range(last + 1))  # a string may hold lines that look like definitions of any indentation
-        found, column = [], -1
-        for index in range(last, -1, -1):
-            indent = pieces[index].indent
-            if index in changed or indent < column:  # itself, or one that may be around it
-                found.append(index)
-                changed.discard(index)
-                column = indent
-            if not column and not changed:
-                break
-        return found[::-1]
+class _Changes(NamedTuple):
+    """How a part differs from another version of it."""
 
-    def _changed(self) -> set[int]:
-        """Return the indexes of pieces that are new, or known ones behind which something else follows now."""
-        first, old, new = max(self.first - 1, 0), self.old.pieces, self.new.pieces
-        top = set()
-        if self.decorated_anew:  # the first piece of either version
-            top = {index for index in range(min(self.new_last + 1, len(new))) if index == 0 or new[index] in old[:1]}
-        if old[self.first : self.old_last] == new[self.first : self.new_last]:
-            return top
-        known = {piece.digest for piece in old[self.first : self.old_last]}
-        changed = {index for index in range(self.first, self.new_last) if new[index].digest not in known}
-        before, after = old[first : self.old_last + 1], new[first : self.new_last + 1]
-        if self.new_last == len(new):
-            before, after = [*before, _END], [*after, _END]
-        if len(set(before)) < len(before) or len(set(after)) < len(after):
-            # Of several equal ones nobody knows which is which.
-            return set(range(first, min(self.new_last + 1, len(new))))
-        follower = dict(pairwise(before))
-        decorated = {behind for piece, behind in follower.items() if piece.decorates}
-        moved = top
-        for index, (piece, behind) in enumerate(pairwise(after), first):
-            was_behind = follower.get(piece)
-            if index in changed and behind is not _END and (piece.decorates or behind in decorated):
-                moved.add(index + 1)
-            if behind == was_behind or index in changed:
-                continue
-            known_next = behind is not _END and index + 1 not in changed
-            # A new piece leaves the one before it as it was, unless it ends a definition around that.
-            if known_next or (was_behind is not None and behind.indent < was_behind.indent):
-                moved |= {index, index + 1} if known_next else {index}
-        return changed | moved
+    touched: set[int]
+    """Indexes of pieces that are new or may have other decorators; the one behind them may be among them."""
+    lost: dict[int, int]
+    """Index of each known piece behind which something else stood, and the column of that."""
 
 
 def outline(text: bytes) -> Outline:
     """Return the pieces of a text."""
-    starts, leads = _cut(text, 0, len(text))
-    bounds = [*starts, len(text)]
-    pieces = [_piece(text[start:end], lead) for start, end, lead in zip(starts, bounds[1:], leads, strict=True)]
-    return Outline(starts, pieces, _n_odd(pieces))
+    starts, columns = _cut(text, 0, len(text), top=True)
+    return Outline(starts, columns, any(map(_is_odd, _texts(text, [*starts, len(text)]))))
 
 
-def revise(old_text: bytes, old: Outline, text: bytes) -> Revision:
-    """Return the pieces of a text beside those of another version; only what differs is looked at."""
-    starts, pieces = old.starts, old.pieces
+def revise(old_text: bytes, old: Outline, text: bytes) -> tuple[Outline, list[int]]:
+    """Return the pieces of a text, given another version, and which of them begin definitions that that has not.
+
+    They are indexes, ascending. All such definitions are named, and some others: whoever has to know compares them.
+    """
+    starts = old.starts
     limit = min(len(text), len(old_text))
     head = common_prefix(text, old_text, limit)
     tail = common_suffix(text, old_text, limit - head)
-    # The last piece whose `def` is before the difference begins where it did; those before it end there too.
+    # The last piece whose first line ends before the difference, and the first one that starts behind it.
     first = bisect_right(starts, head) - 1
-    while first >= 0 and starts[first] + pieces[first].lead > head:
+    while first and text.find(b"\n", starts[first], head) < 0:
         first -= 1
-    begin = 0 if first < 0 else starts[first]
-    first = max(first, 0)
-    # The line before a piece may have changed, but not its end when that is behind the difference.
     last = bisect_right(starts, len(old_text) - tail)
     shift = len(text) - len(old_text)
-    cuts, leads = _cut(text, begin, starts[last] + shift if last < len(starts) else len(text))
-    known: dict[int, tuple[int, Piece]] = {}
-    bounds = [*starts[first : last + 1], len(old_text)]
-    for place, piece in enumerate(pieces[first:last]):
-        known[bounds[place + 1] - bounds[place]] = bounds[place], piece
-    found = []
-    bounds = [*cuts, starts[last] + shift if last < len(starts) else len(text)]
-    for start, end, lead in zip(cuts, bounds[1:], leads, strict=True):
-        part = text[start:end]
-        at, same = known.get(end - start, _NOWHERE)
-        found.append(same if at >= 0 and old_text.startswith(part, at) else _piece(part, lead))
-    behind = [start + shift for start in starts[last:]] if shift else starts[last:]
-    n_odd = old.n_odd and old.n_odd - _n_odd(pieces[first:last])
-    new = Outline(starts[:first] + cuts + behind, pieces[:first] + found + pieces[last:], n_odd + _n_odd(found))
-    decorated_anew = first == 0 and _may_decorate(text, new, old_text, old)
-    return Revision(old, new, first, last, first + len(found), decorated_anew)
-
-
-def _may_decorate(text: bytes, new: Outline, old_text: bytes, old: Outline) -> bool:
-    """Tell whether the first piece or what stands before it has changed, where one version may have decorators."""
-    tops = [some[: found.starts[0] if found.starts else 0] for some, found in ((text, new), (old_text, old))]
-    if tops[0] == tops[1] and new.pieces[:1] == old.pieces[:1]:
-        return False
-    return any(b"@" in top and _DECORATOR.search(top) is not None for top in tops)
+    old_bounds = [*starts[first : last + 1], len(old_text)][: last - first + 1]
+    cuts, columns = _cut(text, starts[first], old_bounds[-1] + shift, top=first == 0)
+    behind = old.columns[last : last + 1] or [_AT_END]
+    part = _Part(_texts(text, [*cuts, old_bounds[-1] + shift]), columns + behind)
+    changes = _compare(_Part(_texts(old_text, old_bounds), old.columns[first:last] + behind), part)
+    starts = starts[:first] + cuts + ([start + shift for start in starts[last:]] if shift else starts[last:])
+    columns = old.columns[:first] + columns + old.columns[last:]
+    odd = old.odd or any(_is_odd(part.texts[index]) for index in changes.touched if index < len(part.texts))
+    if odd:
+        places = [index for index, piece in enumerate(_texts(text, [*starts, len(text)])) if _is_odd(piece)]
+        odd, ends = bool(places), [first + index for index in (*changes.touched, *changes.lost)]
+        if ends and places and places[0] <= max(ends):  # a string may hold lines of any indentation
+            return Outline(starts, columns, odd), list(range(1, min(max(ends) + 1, len(starts))))
+    return Outline(starts, columns, odd), _around(columns, changes, first)
 
 
 def line_at(text: bytes, start: int) -> bytes:
@@ -181,22 +94,78 @@ def line_at(text: bytes, start: int) -> bytes:
     return b"" if found is None else found.group()
 
 
-def _cut(text: bytes, begin: int, end: int) -> tuple[list[int], list[bytes]]:
-    """Return where lines that begin definitions start between two line starts, and what stands before their `def`."""
-    starts, leads = [], []
+def _compare(old: _Part, new: _Part) -> _Changes:
+    """Return how a part differs; both begin with the same line, and behind both stands the same."""
+    known, kept = set(old.texts), set(new.texts)
+    before = [index for index, text in enumerate(old.texts) if text in kept]
+    after = [index for index, text in enumerate(new.texts) if text in known]
+    if [old.texts[index] for index in before] != [new.texts[index] for index in after]:
+        return _Changes(set(range(len(new.columns))), {})  # nobody knows which is which
+    touched = set(range(len(new.texts))).difference(after)
+    lost = {}
+    pairs = zip(pairwise([*before, len(old.texts)]), pairwise([*after, len(new.texts)]), strict=True)
+    for (was, was_next), (now, now_next) in pairs:
+        column = old.columns[was + 1]
+        if was_next > was + 1 or (now_next > now + 1 and new.columns[now + 1] < column):
+            lost[now] = column
+    decorated = any(b"@" in text for text in known - kept)
+    return _Changes(touched | {index + 1 for index in (*touched, *lost) if decorated or b"@" in new.texts[index]}, lost)
+
+
+def _around(columns: Sequence[int], changes: _Changes, first: int) -> list[int]:
+    """Return the pieces that changed and those that may be around them or around what was lost."""
+    touched = {first + index for index in changes.touched}
+    lost = {first + index: column for index, column in changes.lost.items()}
+    left = len(touched) + len(lost)
+    found, column = [], -1
+    for index in range(max([*touched, *lost], default=0), 0, -1):
+        if index == len(columns):  # behind the last piece
+            left -= 1
+            continue
+        if index in lost:
+            column = max(column, lost[index])
+            left -= 1
+        if index in touched:
+            found.append(index)
+            column = columns[index]
+            left -= 1
+        elif columns[index] < column:
+            found.append(index)
+            column = columns[index]
+        if column <= 0 and not left:
+            break
+    return found[::-1]
+
+
+def _texts(text: bytes, bounds: Iterable[int]) -> list[bytes]:
+    return [text[start:end] for start, end in pairwise(bounds)]
+
+
+def _is_odd(text: bytes) -> bool:
+    return (text.count(b'"""') + text.count(b"'''")) % 2 == 1
+
+
+def _cut(text: bytes, begin: int, end: int, *, top: bool) -> tuple[list[int], list[int]]:
+    """Return the starts and columns of the pieces between two line starts, that of the top included if wanted."""
+    starts, columns = ([0], [0]) if top else ([], [])
+    has_returns, has_tabs = (any(text.find(char, begin, end) >= 0 for char in chars) for chars in (b"\r", b"\t\f"))
     line, done = begin, -1
     for match in _KEYWORD.finditer(text, begin, end):
         at, since = match.start(), max(done, begin)
         feed = text.rfind(b"\n", since, at)
-        feed = max(feed, text.rfind(b"\r", since if feed < 0 else feed, at))
+        if has_returns:
+            feed = max(feed, text.rfind(b"\r", since if feed < 0 else feed, at))
         same_line, done = feed < 0 <= done, at
+        if same_line:
+            continue
         if feed >= 0:
             line = feed + 1
-        lead = b"" if same_line else text[line:at]
-        if not same_line and (not lead.strip(_BLANK) or _is_async(lead, line)):
+        lead = text[line:at]
+        is_blank = not lead.strip(_BLANK)
+        if is_blank or _is_async(lead, line):
             starts.append(line)
-            leads.append(lead)
-    return starts, leads
+            columns.append(len(lead) if is_blank and not has_tabs else _column(lead))
+    return starts, columns
 
 
 def _is_async(lead: bytes, line: int) -> bool:
@@ -206,16 +175,9 @@ def _is_async(lead: bytes, line: int) -> bool:
     return lead.strip(_BLANK) in (b"", b"async") and lead[-1:] in (b"", b" ", b"\t")
 
 
-def _n_odd(pieces: Sequence[Piece]) -> int:
-    return sum([piece.odd for piece in pieces])
-
-
-def _piece(text: bytes, lead: bytes) -> Piece:
+def _column(lead: bytes) -> int:
+    """Return the column of the first character of a line, given what stands before its `def`."""
     indent = lead[: len(lead) - len(lead.lstrip(_BLANK))]
-    column = len(indent)
     if b"\t" in indent or b"\f" in indent:
-        column = len(indent[indent.rfind(b"\f") + 1 :].expandtabs(_TAB))
-    quotes = text.count(b'"""') + text.count(b"'''")
-    decorates = b"@" in text and _DECORATOR.search(text) is not None
-    digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
-    return Piece(digest, column, len(lead) + 4, odd=quotes % 2 == 1, decorates=decorates)
+        return len(indent[indent.rfind(b"\f") + 1 :].expandtabs(_TAB))
+    return len(indent)

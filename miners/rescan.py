@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 from tree_sitter import Node, Tree
@@ -30,13 +30,16 @@ class Scanned:
     starts: "array[int]"
     """Offsets of the lines that begin a top-level statement or one in the body of a top-level class, ascending; empty
     when the file has a syntax error."""
+    parsed: tuple[MethodSpan, ...] = field(compare=False)
+    """The definitions that were not taken over from another version, with offsets of where they were parsed."""
 
 
 def scan_file(source: bytes, known: dict[bytes, TextKeys]) -> Scanned:
     """Return the definitions of a file by parsing all of it."""
     tree = parse(source)
     starts = [] if tree.root_node.has_error else _statement_starts(source, tree)
-    return Scanned(tuple(scan(source, tree, known)), array("I", starts))
+    spans = tuple(scan(source, tree, known))
+    return Scanned(spans, array("I", starts), spans)
 
 
 def rescan(source: bytes, old_source: bytes, old: Scanned, known: dict[bytes, TextKeys]) -> Scanned:
@@ -53,6 +56,7 @@ def rescan(source: bytes, old_source: bytes, old: Scanned, known: dict[bytes, Te
         return scan_file(source, known)
     spans: list[MethodSpan] = []
     starts: list[int] = []
+    parsed: list[MethodSpan] = []
     n_lines = n_more = 0  # line ends so far, and how many more these are than in the old file
     for gap, run in zip(gaps, [*runs, None], strict=True):
         text = source[gap.start : gap.end]
@@ -60,6 +64,7 @@ def rescan(source: bytes, old_source: bytes, old: Scanned, known: dict[bytes, Te
         if found is None:
             return scan_file(source, known)
         spans += _moved(found.spans, gap.start, n_lines)
+        parsed += found.parsed
         starts += [gap.start + start for start in found.starts]
         n_gap = n_line_ends(text)
         n_more += n_gap - n_line_ends(old_source[gap.old_start : gap.old_end])
@@ -69,10 +74,10 @@ def rescan(source: bytes, old_source: bytes, old: Scanned, known: dict[bytes, Te
             some = _between(old, first, last)
             spans += _moved(some.spans, run.at - first, n_more)
             starts += [run.at - first + start for start in some.starts]
-    return Scanned(tuple(spans), array("I", starts))
+    return Scanned(tuple(spans), array("I", starts), tuple(parsed))
 
 
-_NOTHING = Scanned((), array("I"))
+_NOTHING = Scanned((), array("I"), ())
 
 
 def _between(scanned: Scanned, first: int, last: int) -> Scanned:
@@ -81,6 +86,7 @@ def _between(scanned: Scanned, first: int, last: int) -> Scanned:
     return Scanned(
         spans[bisect_left(spans, first, key=_START) : bisect_left(spans, last, key=_START)],
         starts[bisect_left(starts, first) : bisect_left(starts, last)],
+        (),
     )
 
 
@@ -95,7 +101,7 @@ def _scan_gap(text: bytes, gap: Gap, known: dict[bytes, TextKeys]) -> Scanned | 
     spans = scan(wrapped, tree, known)
     starts = [start - len(before) for start in _statement_starts(wrapped, tree)]
     inside = array("I", (start for start in starts if 0 <= start < len(text)))
-    return Scanned(tuple(_moved(spans, -len(before), -n_line_ends(before))), inside)
+    return Scanned(tuple(_moved(spans, -len(before), -n_line_ends(before))), inside, tuple(spans))
 
 
 def _is_in_last_body(tree: Tree, start: int) -> bool:
@@ -156,14 +162,6 @@ def _moved(spans: "tuple[MethodSpan, ...] | list[MethodSpan]", n_bytes: int, n_l
     if n_bytes == 0 and n_lines == 0:
         yield from spans
         return
-    for span in spans:
-        yield MethodSpan(
-            fun_name=span.fun_name,
-            start_byte=span.start_byte + n_bytes,
-            end_byte=span.end_byte + n_bytes,
-            start_line=span.start_line + n_lines,
-            end_line=span.end_line + n_lines,
-            nested=span.nested,
-            scope_known=span.scope_known,
-            keys=span.keys,
-        )
+    for name, start, end, first, last, nested, scope_known, keys in spans:
+        moved = start + n_bytes, end + n_bytes, first + n_lines, last + n_lines
+        yield MethodSpan(name, *moved, nested, scope_known, keys)

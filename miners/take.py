@@ -3,14 +3,14 @@
 import errno
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from miners.caches import SourceCache, TreeCache
 from miners.changes import CommitChanges, FileChange, OldFile, display_path, with_renames
 from miners.clone import Clone
 from miners.commits import read_commit, well_formed
-from miners.diffs import DiffRequest, file_diff
+from miners.diffs import CommitDiffs, DiffRequest, file_diff, file_diffs
 from miners.git_process import ObjectReader
 from miners.history import History, read_history
 from miners.licences import LicenceDetector
@@ -84,6 +84,7 @@ def take_range(clone: Clone, config: MiningConfig, selected: frozenset[str], par
         miner = _RangeMiner(clone, config, selected, reader)
         for item in part.changes:
             miner.take(item)
+        miner.add_diffs()
     taken = miner.taken
     taken.history = read_history(clone.git_dir, part.old_ids, clone.record.repo, config.max_file_bytes)
     return taken
@@ -107,6 +108,8 @@ class _RangeMiner:
         self._latest: dict[str, str] = {}
         # Commits whose trees the store knows whole: indexed ones, then every commit taken.
         self._known_commits: set[str] = set()
+        # Commits whose diffs are made at the end, many at once.
+        self._waiting: list[CommitDiffs] = []
         # Row ids of the commit at hand; a malformed tree can hold one path twice.
         self._row_ids: set[str] = set()
 
@@ -129,6 +132,13 @@ class _RangeMiner:
             reason = "commit_unreadable" if isinstance(error, DataError) else "commit_failed"
             row_id = f"{self._record.repo}@{changes.commit_id}"
             out.excluded.append(Exclusion(row_id, "commits", reason, _words(error)))
+
+    def add_diffs(self) -> None:
+        """Add the diffs that were left for the end."""
+        diffs = file_diffs(self._git_dir, self._waiting)
+        by_path = {(commit, display_path(path)): diff for commit in diffs for path, diff in diffs[commit].items()}
+        files = self.taken.files
+        files[:] = [replace(row, diff=by_path.get((row.commit_id, row.path), row.diff)) for row in files]
 
     def _take_commit(self, commit: CommitRecord, changes: CommitChanges) -> None:
         """Add the rows of a commit that can be read and whose parents' trees are indexed."""
@@ -267,9 +277,11 @@ class _RangeMiner:
                 out.excluded.append(Exclusion(row_id, "methods", error.reason, error.detail))
 
     def _add_changed_files(self, commit: CommitRecord, changes: CommitChanges, requests: Sequence[DiffRequest]) -> None:
-        """Add the rows of files with new methods, their diffs included."""
+        """Add the rows of files with new methods; their diffs may come later."""
         parent_id = commit.parent_ids[0] if commit.parent_ids else None
-        diffs = file_diff(self._git_dir, parent_id, commit.commit_id, requests)
+        wanted = CommitDiffs(parent_id, commit.commit_id, tuple(requests))
+        diffs = {} if wanted.can_wait else file_diff(self._git_dir, parent_id, commit.commit_id, requests)
+        self._waiting += [wanted] if wanted.can_wait else []
         # A malformed tree can hold one path twice: the first of both is the row.
         by_path = {change.path: change for change in reversed(changes.files)}
         for request in {request.path: request for request in requests}.values():

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from miners.diffs import DiffRequest, file_diff
+from miners.diffs import CommitDiffs, DiffRequest, file_diff, file_diffs
 from tests.builders import RepoBuilder, executable, git, symlink
 
 BODY = b"".join(b"line_%d = %d\n" % (n, n) for n in range(30))
@@ -182,3 +182,33 @@ def test_configuration_and_attributes_change_nothing(repo: RepoBuilder) -> None:
         git(repo.git_dir, "config", key, value)
     assert file_diff(repo.git_dir, first, second, [DiffRequest(b"a.py")]) == plain
     assert plain[b"a.py"].endswith("\n-x\n+y\n")
+
+
+def test_many_commits_at_once_give_what_each_gives_alone(tmp_path: Path) -> None:
+    repo = RepoBuilder(tmp_path / "repo.git")
+    commits = [repo.commit({f"{number}.py": b"x = 1\n", "same.py": b"y = %d\n" % number}) for number in range(300)]
+    side = repo.commit({"0.py": b"x = 2\n"}, parents=[commits[0]], branch="side")
+    merge = repo.commit({"0.py": b"x = 3\n", "no newline.py": b"z"}, "Merge", parents=[commits[-1], side])
+    lost = repo.commit({"lost.py": b"z = 1\n", "0.py": b"x = 4\n"}, parents=[merge])
+    repo.remove(repo.blob_of(lost, "lost.py"))
+    names = (b"same.py", b"0.py", b"1.py", b"no newline.py", b"lost.py")
+    requests = tuple(DiffRequest(name) for name in names)
+    parents = [None, *commits[:-1], commits[-1], merge]
+    wanted = [
+        CommitDiffs(parent, commit, requests) for parent, commit in zip(parents, [*commits, merge, lost], strict=True)
+    ]
+    found = file_diffs(repo.git_dir, wanted)
+    assert sum(map(len, found.values())) == 300 + 2 + 2 + 1
+    for item in (wanted[0], wanted[1], wanted[150], *wanted[-2:]):
+        assert found[item.commit] == file_diff(repo.git_dir, item.parent, item.commit, requests)
+    assert file_diffs(repo.git_dir, []) == {}
+
+
+def test_renamed_many_and_long_paths_do_not_wait() -> None:
+    def can_wait(*requests: DiffRequest) -> bool:
+        return CommitDiffs(None, "0" * 40, requests).can_wait
+
+    assert can_wait(DiffRequest(b"a.py"))
+    assert not can_wait(DiffRequest(b"a.py", b"b.py"))
+    assert not can_wait(*[DiffRequest(b"%d.py" % number) for number in range(201)])
+    assert not can_wait(*[DiffRequest(b"%d" % number * 4_000) for number in range(6)])

@@ -1,5 +1,4 @@
 import errno
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import miners.take
+from miners.changes import CommitChanges
 from miners.clone import Clone
-from miners.diffs import DiffRequest
+from miners.diffs import CommitDiffs, DiffRequest
 from miners.mine import MinedRepository, mine_repository
 from miners.novelty import DefinitionStore, FileDefinitions
 from schemas.config import MiningConfig, WindowConfig
@@ -390,17 +390,17 @@ class TestWhatIsLeftOut:
     def test_whatever_one_commit_provokes_the_other_commits_stay(
         self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = miners.take.file_diff
+        real = miners.take.CommitDiffs
         first = builder.commit({"a.py": AREA})
         bad = builder.commit({"b.py": ROUND, "c.py": b"\0", "link.py": symlink("a.py")})
         last = builder.commit({"d.py": b"def last(value):\n    return value[-1]\n", "e.py": ROUND})
 
-        def fail(git_dir: Path, parent: str | None, commit: str, requests: Sequence[DiffRequest]) -> dict[bytes, str]:
+        def fail(parent: str | None, commit: str, requests: tuple[DiffRequest, ...]) -> CommitDiffs:
             if commit == bad:
                 raise UnicodeError("not \ud800 foreseen")
-            return real(git_dir, parent, commit, requests)
+            return real(parent, commit, requests)
 
-        monkeypatch.setattr("miners.take.file_diff", fail)
+        monkeypatch.setattr("miners.take.CommitDiffs", fail)
         mined = mine(builder)
         detail = "UnicodeError: not \ufffd foreseen"
         assert [row.commit_id for row in mined.commits] == [first, last]
@@ -441,10 +441,10 @@ class TestWhatIsLeftOut:
     def test_what_the_machine_lacks_is_no_fault_of_a_commit(
         self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch, error: Exception
     ) -> None:
-        def fail(*_: object) -> dict[bytes, str]:
+        def fail(*_: object) -> CommitChanges:
             raise error
 
-        monkeypatch.setattr("miners.take.file_diff", fail)
+        monkeypatch.setattr("miners.take.with_renames", fail)
         builder.commit({"a.py": AREA})
         with pytest.raises(type(error)):
             mine(builder)
