@@ -10,7 +10,7 @@ PYTEST_PARALLEL = -n auto --dist loadfile --no-loadscope-reorder
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev build-testbeds publish status test test-lowest check format bench audit docs tokenizer samples lock clean
+.PHONY: help setup setup-dev build-testbeds publish status test test-lowest test-harness check format bench audit docs tokenizer samples lock clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,14 @@ test-lowest: $(VENV)/.installed-dev ## Run the tests with the oldest dependencie
 	$(BIN)/uv pip install --quiet --python build/venv-lowest/bin/python -r build/requirements-lowest.txt
 	$(BIN)/uv pip install --quiet --python build/venv-lowest/bin/python --no-deps --no-build-isolation -e .
 	build/venv-lowest/bin/python -m pytest $(PYTEST_PARALLEL)
+
+test-harness: $(VENV)/.installed-dev ## Run a release's task files with lm-evaluation-harness and Inspect (docs/adr/0012)
+	$(BIN)/uv pip compile --quiet --python $(BIN)/python --extra build --extra dev --extra harness \
+	  -c requirements-dev.lock pyproject.toml -o build/requirements-harness.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/venv-harness
+	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python -r build/requirements-harness.txt
+	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python --no-deps --no-build-isolation -e .
+	build/venv-harness/bin/python -m pytest -o filterwarnings=ignore tests/harness
 
 check: $(VENV)/.installed-dev ## Lint, types, dependency rule, size budget, generated files
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ from publishing.discovery import discovery_section
 from publishing.duplicates import duplicates_section
 from publishing.examples import render_example
 from publishing.facts import ReleaseFacts
+from publishing.harness.section import harness_section
 from publishing.header import SPLIT, header
 from publishing.limits import limits_section
 from publishing.manifest import MANIFEST_NAME, Manifest
@@ -28,6 +29,7 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
         _introduction(facts, manifest),
         _loading(facts, manifest),
         configs_section(facts, manifest),
+        harness_section(facts, manifest),
         _examples(facts),
         _cutoff(facts, manifest),
         limits_section(facts, manifest),

@@ -15,6 +15,7 @@ from publishing.check_files import (
     check_schema,
 )
 from publishing.check_rows import check_classes, check_dates, check_features, check_licences, check_splicing
+from publishing.check_tasks import check_tasks
 from publishing.checking import CheckResult, Release, open_release
 
 CHECKS: dict[str, Callable[[Release], CheckResult]] = {
@@ -33,6 +34,7 @@ CHECKS: dict[str, Callable[[Release], CheckResult]] = {
     "duplicates": check_duplicates,
     "card": check_readme,
     "croissant": check_croissant,
+    "tasks": check_tasks,
     "duckdb": check_duckdb,
     "datasets": check_datasets,
 }

@@ -15,6 +15,7 @@ from publishing.card import render_card
 from publishing.croissant import CROISSANT_NAME, render_croissant
 from publishing.diff import Side
 from publishing.facts import ReleaseFacts, read_facts
+from publishing.harness.export import write_task_files
 from publishing.header import CARD_NAME, check_card
 from publishing.history import find_changes, same_release
 from publishing.inputs import ReleaseInputs
@@ -125,6 +126,8 @@ def _build(inputs: ReleaseInputs, folder: Path, releases: Path) -> tuple[tuple[F
     names = config_order(tables)
     files = [entry for name in names for entry in write_shards(folder, name, tables[name])]
     rows = {name: tables[name].num_rows for name in names}
+    row_ids = {name: table["row_id"].to_pylist() for name, table in inputs.tables.items()}
+    files += write_task_files(folder, row_ids, inputs.config.testbeds.seed, inputs.version)
     facts = read_facts(folder)
     _check_window(facts, inputs.config.window)
     changes = inputs.changes

@@ -14,6 +14,7 @@ import pytest
 from publishing.check import CHECKS, check_release
 from publishing.checking import CheckResult, Fault
 from publishing.croissant import CROISSANT_NAME
+from publishing.harness.export import PROMPTS_NAME
 from publishing.header import CARD_NAME
 from publishing.manifest import MANIFEST_NAME, read_manifest
 from schemas.errors import ConfigError
@@ -48,11 +49,11 @@ def folder(sound: Path, tmp_path: Path) -> Path:
 def test_the_release_itself_has_no_fault_and_every_row_is_looked_at(sound: Path) -> None:
     results = check_release(sound, CODE_VERSION)
     assert [(result.name, result.looked_at, result.faults, result.note) for result in results] == [
-        ("files", 11, (), ""), ("schema", 41, (), ""), ("manifest", 9, (), ""), ("funnel", 26, (), ""),
+        ("files", 23, (), ""), ("schema", 41, (), ""), ("manifest", 9, (), ""), ("funnel", 26, (), ""),
         ("order", 41, (), ""), ("ids", 25, (), ""), ("keys", 20, (), ""), ("dates", 25, (), ""),
         ("novelty", 25, (), ""), ("licences", 25, (), ""), ("features", 5, (), ""), ("splicing", 20, (), ""),
-        ("duplicates", 5, (), ""), ("card", 1, (), ""), ("croissant", 41, (), ""), ("duckdb", 41, (), ""),
-        ("datasets", 41, (), ""),
+        ("duplicates", 5, (), ""), ("card", 1, (), ""), ("croissant", 41, (), ""), ("tasks", 25, (), ""),
+        ("duckdb", 41, (), ""), ("datasets", 41, (), ""),
     ]  # fmt: skip
 
 
@@ -114,6 +115,20 @@ def edit_card(folder: Path) -> None:
 def edit_header(folder: Path) -> None:
     path = folder / CARD_NAME
     path.write_text(path.read_text().replace("num_examples: 5", "num_examples: 6", 1))
+    refresh(folder)
+
+
+def give_other_prompt(folder: Path) -> None:
+    path = folder / PROMPTS_NAME
+    described = json.loads(path.read_text())
+    described["tasks"]["random_cut"]["assigned"][MEAN] += 1
+    path.write_text(json.dumps(described))
+    refresh(folder)
+
+
+def edit_task(folder: Path) -> None:
+    path = folder / "lm_eval" / "postquem_random_cut.yaml"
+    path.write_text(path.read_text().replace("1024", "16"))
     refresh(folder)
 
 
@@ -229,6 +244,14 @@ PLANTED: dict[str, Planted] = {
     ),
     "a funnel that loses a row": (
         set_funnel, {"funnel": 1}, "funnel", Fault("files", "3 rows in, but 1 out and 1 left out"),
+    ),
+    "another prompt": (
+        give_other_prompt, {"tasks": 1}, "tasks",
+        Fault(PROMPTS_NAME, "has not the prompt of random_cut that the seed gives", MEAN),
+    ),
+    "a task file edited": (
+        edit_task, {"tasks": 1}, "tasks",
+        Fault("lm_eval/postquem_random_cut.yaml", "is not the file of this version"),
     ),
     "a configuration edited afterwards": (
         set_threshold, {"manifest": 1}, "manifest", Fault(MANIFEST_NAME, "config_digest is not that of config"),

@@ -23,14 +23,24 @@ from tests.publishing.releases import points
 # The client of LFS hands bytes to its transport in a way that the newest transport calls old.
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw:DeprecationWarning")
 COMMIT, TAG = "POST /api/datasets/me/shapes/commit/main", r"POST /api/datasets/me/shapes/tag/"
+TASK_FILES = (
+    "inspect/postquem.py",
+    "lm_eval/postquem.py",
+    "lm_eval/postquem_random_cut.yaml",
+    "lm_eval/postquem_raw_data.yaml",
+)
 FILES = (
     "README.md",
     "croissant.json",
     "exclusions/test-00000-of-00001.parquet",
+    *TASK_FILES,
     "manifest.json",
+    "prompts.json",
     "random_cut/test-00000-of-00001.parquet",
     "raw_data/test-00000-of-00001.parquet",
 )
+# What differs between the two versions below: tasks name theirs.
+CHANGED = ("README.md", "croissant.json", *TASK_FILES[2:], "manifest.json", FILES[-1])
 
 
 @pytest.fixture
@@ -101,12 +111,7 @@ def test_a_dry_run_sends_nothing_that_writes_and_needs_no_token(
     pushed(release)
     hub.requests.clear()
     changed = pushed(later, dry_run=True)
-    assert tuple(changed.added) == (
-        "README.md",
-        "croissant.json",
-        "manifest.json",
-        "raw_data/test-00000-of-00001.parquet",
-    )
+    assert tuple(changed.added) == CHANGED
     assert (changed.deleted, changed.creates, hub.writes()) == ((), False, [])
 
 
@@ -116,12 +121,7 @@ def test_a_new_version_sends_what_changed_and_both_tags_hold_their_own(
     pushed(release)
     hub.requests.clear()
     result = pushed(later)
-    assert tuple(result.added) == (
-        "README.md",
-        "croissant.json",
-        "manifest.json",
-        "raw_data/test-00000-of-00001.parquet",
-    )
+    assert tuple(result.added) == CHANGED
     assert len([request for request in hub.requests if request.startswith("PUT /lfs/")]) == 1
     assert contents(hub, "2026.10") == folder_contents(release)
     assert contents(hub, "2026.11") == contents(hub, "main") == folder_contents(later)
@@ -137,8 +137,7 @@ def test_files_gone_from_the_release_are_deleted_and_others_left_alone(hub: Hub,
     assert result.deleted == ("random_cut/test-00000-of-00001.parquet", "raw_data/test-00001-of-00002.parquet")
     assert result.kept == ("logo.png",)
     assert set(repository.find("2026.12").files) == {
-        ".gitattributes", "README.md", "croissant.json", "exclusions/test-00000-of-00001.parquet", "logo.png",
-        "manifest.json", "raw_data/test-00000-of-00001.parquet",
+        ".gitattributes", "logo.png", *(path for path in FILES if not path.startswith("random_cut/")),
     }  # fmt: skip
 
 
@@ -155,7 +154,7 @@ def test_a_tag_with_other_contents_is_refused(hub: Hub, release: ReleaseFiles, l
         pushed(replace(later, version="2026.10"))
     assert str(caught.value) == (
         "me/shapes has a version 2026.10 with other contents (README.md, croissant.json, "
-        "manifest.json ...); give the release a new version"
+        "lm_eval/postquem_random_cut.yaml ...); give the release a new version"
     )
     assert hub.writes() == []
 

@@ -34,7 +34,12 @@ def test_a_folder_is_read_as_its_manifest_says(copy: Path) -> None:
         "README.md",
         "croissant.json",
         "exclusions/test-00000-of-00001.parquet",
+        "inspect/postquem.py",
+        "lm_eval/postquem.py",
+        "lm_eval/postquem_random_cut.yaml",
+        "lm_eval/postquem_raw_data.yaml",
         "manifest.json",
+        "prompts.json",
         "random_cut/test-00000-of-00001.parquet",
         "raw_data/test-00000-of-00001.parquet",
     ]

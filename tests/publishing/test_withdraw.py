@@ -21,6 +21,10 @@ from tests.publishing.releases import points
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw:DeprecationWarning")
 DAY = date(2026, 11, 30)
 RAW, CUT, OUT = (f"{name}/test-00000-of-00001.parquet" for name in ("raw_data", "random_cut", "exclusions"))
+SMALL = (
+    "README.md", "croissant.json", "inspect/postquem.py", "lm_eval/postquem.py", "lm_eval/postquem_random_cut.yaml",
+    "lm_eval/postquem_raw_data.yaml", "manifest.json", "prompts.json",
+)  # fmt: skip
 STONE = """
 <!-- postquem: withdrawn versions -->
 ## Withdrawn versions
@@ -62,7 +66,7 @@ def test_an_older_version_goes_and_leaves_a_tombstone(hub: Hub, releases: tuple[
     expected = Withdrawal(
         REPO, "2026.10", commit, empties_main=False, deleted=(RAW,), not_listed=(),
         shared={OUT: ("main", "2026.11"), CUT: ("main", "2026.11")},
-        in_git=("README.md", "croissant.json", "manifest.json"),
+        in_git=SMALL,
     )  # fmt: skip
     assert withdrawn("2026.10", dry_run=True) == expected
     assert hub.writes() == []
@@ -84,14 +88,8 @@ def test_the_newest_version_leaves_main_without_data(hub: Hub) -> None:
     assert card.startswith("---\ntags:\n- code\n---\n# shapes\n\nThe newest version was withdrawn, ")
     assert card.endswith(STONE.replace("2026.10", "2026.11"))
     assert set(repository.find("2026.10").files) == {
-        ".gitattributes",
-        "README.md",
-        "croissant.json",
-        "manifest.json",
-        RAW,
-        CUT,
-        OUT,
-    }
+        ".gitattributes", *SMALL, RAW, CUT, OUT,
+    }  # fmt: skip
 
 
 def test_tombstones_stay_in_later_versions_and_a_withdrawn_one_does_not_come_back(
