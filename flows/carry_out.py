@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -28,8 +29,32 @@ def run_options(command: click.Command) -> click.Command:
     return command
 
 
-def carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bool, until: str, prefect: bool) -> None:
+def dask_option(command: click.Command) -> click.Command:
+    """Add the option of every command that computes stages."""
+    text = "Address of a Dask scheduler, as tcp://host:8786, whose workers compute."
+    command.params.append(click.Option(["--dask"], metavar="ADDRESS", help=text))
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options of `run_options` say."""
+
+    config: Path
+    """Configuration file."""
+    workspace: Path
+    """Folder for clones, tables and releases."""
+    workers: int | None
+    """Processes at work."""
+    dask: str | None
+    """Dask scheduler."""
+    as_json: bool
+    """Print the summary as JSON."""
+
+
+def carry_out(asked: Asked, until: str, *, prefect: bool) -> None:
     """Run the recipe and print its summary."""
+    config, workspace, workers = asked.config, asked.workspace, asked.workers
     from flows.summary import as_json as summary_as_json
     from flows.summary import print_summary
 
@@ -42,7 +67,7 @@ def carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bo
         from flows.build_testbeds import build_testbeds
 
         try:
-            result = build_testbeds(config, workspace, workers)
+            result = build_testbeds(config, workspace, workers, asked.dask)
         finally:
             stopping.end_watch()
     else:
@@ -50,10 +75,10 @@ def carry_out(config: Path, workspace: Path, workers: int | None, *, as_json: bo
         from flows.run import open_run
         from flows.steppers import PlainStepper
 
-        with open_run(config, workspace, workers) as run:
+        with open_run(config, workspace, workers, asked.dask) as run:
             result = build_recipe(run, PlainStepper(), until)
     seconds = time.monotonic() - started
-    if as_json:
+    if asked.as_json:
         click.echo(json.dumps(summary_as_json(result, seconds), indent=2))
     else:
         print_summary(Console(), result, workspace.resolve(), seconds)

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 
 from flows import stopping
-from flows.carry_out import carry_out, run_options
+from flows.carry_out import Asked, carry_out, dask_option, run_options
 from flows.opt_out_command import optout
 from flows.release_command import release
 from flows.report_command import report, review
@@ -41,22 +41,24 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--no-prefect", is_flag=True, help="Carry out the same steps without Prefect.")
-def build(config: Path, workspace: Path, workers: int | None, as_json: bool, no_prefect: bool) -> None:
+def build(
+    config: Path, workspace: Path, workers: int | None, as_json: bool, dask: str | None, no_prefect: bool
+) -> None:
     """Do the whole job as a Prefect flow.
 
     Repositories in, a release with loadable testbeds out. --no-prefect saves the start of Prefect's server.
     """
-    carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=not no_prefect)
+    carry_out(Asked(config, workspace, workers, dask, as_json), "release", prefect=not no_prefect)
 
 
-run_options(build)
+dask_option(run_options(build))
 
 
 def _add_stage(name: str, text: str) -> None:
-    def run_stage(config: Path, workspace: Path, workers: int | None, as_json: bool) -> None:
-        carry_out(config, workspace, workers, as_json=as_json, until=name, prefect=False)
+    def run_stage(config: Path, workspace: Path, workers: int | None, as_json: bool, dask: str | None) -> None:
+        carry_out(Asked(config, workspace, workers, dask, as_json), name, prefect=False)
 
-    cli.add_command(run_options(click.command(name, help=text)(run_stage)))
+    cli.add_command(dask_option(run_options(click.command(name, help=text)(run_stage))))
 
 
 for _name, _text in _STAGE_HELP.items():

@@ -10,8 +10,9 @@ from dedup.references import ReferenceFiles, locate
 from dedup.tokens import load_tokenizer
 from flows import dedup_work, work
 from flows.dedup_work import DedupInputs, DedupPlan, Sharing, TokenUnits
-from flows.run import Run, stage_version
+from flows.run import Run
 from flows.steps import do_once
+from flows.versions import stage_version
 from miners.clone import Clone
 from schemas.config import Config
 from schemas.references import OldCode

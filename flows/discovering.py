@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from flows.run import Run, code_version
+from flows.run import Run
+from flows.versions import code_version
 from flows.work import Job, Tables, account, finish
 from miners.discovery import Found, Service, discover, explain_missing
 from miners.github import GitHubClient

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flows.run import Run, stage_version
+from flows.run import Run
 from flows.sources import Source
 from flows.steps import do_once
+from flows.versions import stage_version
 from flows.work import Job, Tables, account, finish
 from miners.clone import Clone
 from schemas.arrow import from_table

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from flows import work
-from flows.run import Run, stage_version
+from flows.run import Run
 from flows.steps import do_once
+from flows.versions import stage_version
 from miners.clone import Clone
 from miners.opt_out import Place, Removed, opted_out
 from schemas.comparisons import OldCopy

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from schemas.errors import PipelineError, TransientError
 
@@ -15,8 +15,23 @@ P = ParamSpec("P")
 Out = TypeVar("Out")
 
 
+class Pool(Protocol):
+    """Computes functions elsewhere, for several threads at a time; arguments and results are pickled."""
+
+    workers: int
+    """Functions that are computed at a time."""
+
+    def run(self, function: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> Out:
+        """Return function(*args); TransientError when whoever computed it is gone (retry helps)."""
+        ...
+
+    def close(self) -> None:
+        """Stop at once; everything that was finished is on disk."""
+        ...
+
+
 class WorkerPool:
-    """Runs functions in worker processes; thread-safe."""
+    """Runs functions in worker processes of this machine; thread-safe."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

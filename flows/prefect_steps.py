@@ -9,6 +9,7 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 
 from flows import stopping
+from flows.artifacts import StageProgress
 from flows.run import Run
 from flows.steppers import RETRIES, all_or_error
 from schemas.errors import PipelineError, TransientError
@@ -17,7 +18,11 @@ Item = TypeVar("Item")
 Out = TypeVar("Out")
 
 
-def _is_transient(task: Any, run: Any, state: State[Any]) -> bool:  # noqa: ANN401 - Prefect's own signature
+# For limits on a server that several machines share: `prefect concurrency-limit create github-search 1` (docs).
+_TAGS = {"discovery": ("github-search",), "clone": ("github-clone",)}
+
+
+def retry_transient(task: Any, run: Any, state: State[Any]) -> bool:  # noqa: ANN401 - Prefect's own signature
     """Retry only what a retry can mend."""
     try:
         state.result()
@@ -39,16 +44,18 @@ class PrefectStepper:
         self, stage: str, step: Callable[[Run, Item], Out], run: Run, items: Sequence[Item], name: Callable[[Item], str]
     ) -> list[Out]:
         """See `flows.steppers.Stepper.each`."""
+        progress = StageProgress(stage, len(items))
         # State is on disk, in our own ledger: Prefect's result cache would neither resume faster nor see a lost file.
         futures = [
             task(
                 name=stage,
                 task_run_name=f"{stage} {name(item)}".replace("{", "(").replace("}", ")"),
+                tags=_TAGS.get(stage, ()),
                 retries=RETRIES,
-                retry_condition_fn=_is_transient,
+                retry_condition_fn=retry_transient,
                 cache_policy=NO_CACHE,
                 persist_result=False,
-            )(_bind(step, run, item)).submit()
+            )(_bind(step, run, item, progress)).submit()
             for item in items
         ]
         try:
@@ -59,11 +66,13 @@ class PrefectStepper:
             raise
 
 
-def _bind(step: Callable[[Run, Item], Out], run: Run, item: Item) -> Callable[[], Out]:
+def _bind(step: Callable[[Run, Item], Out], run: Run, item: Item, progress: StageProgress) -> Callable[[], Out]:
     """Return the step with its arguments bound: task parameters would be serialised and shown in Prefect's UI."""
 
     def carry_out() -> Out:
-        return step(run, item)
+        result = step(run, item)
+        progress.finished()
+        return result
 
     return carry_out
 

@@ -1,5 +1,6 @@
 """`release build --from`: a release again, from its manifest alone, and whether its bytes are the same."""
 
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +13,10 @@ from dedup.tokens import load_tokenizer
 from flows import dedup_steps
 from flows.recipe import BuildResult, Gathered, carry_out
 from flows.releasing import release
-from flows.run import Run, code_version, open_run_of
+from flows.run import Computers, Run, open_run_of
 from flows.sources import Source
 from flows.steppers import PlainStepper
+from flows.versions import code_version
 from miners.clone import Clone
 from miners.pinned import open_pinned, pinned_place
 from miners.places import clone_folder
@@ -30,7 +32,7 @@ _DISCOVERY, _SOURCES = "discovery", "sources"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Rebuilding:
     """A release that is to be built again."""
 
     manifest: Path
@@ -57,7 +59,7 @@ class Rebuilt:
     """Files whose bytes are not those that the manifest lists, the manifest itself included; sorted."""
 
 
-def rebuild(asked: Asked) -> Rebuilt:
+def rebuild(asked: Rebuilding) -> Rebuilt:
     """Build a release again; ConfigError when versions differ or a repository's head cannot be had."""
     manifest = read_manifest(asked.manifest)
     if not asked.other_versions:
@@ -65,7 +67,8 @@ def rebuild(asked: Asked) -> Rebuilt:
     config = manifest.read_config()
     config = replace(config, release=replace(config.release, overwrite=True))  # of an earlier attempt
     folder = open_workspace(asked.workspace).root / FOLDER / manifest.version
-    with open_run_of(config, asked.base.resolve(), folder, asked.workers, _moment(manifest)) as run:
+    computers = Computers(asked.workers or os.cpu_count() or 1)
+    with open_run_of(config, asked.base.resolve(), folder, computers, _moment(manifest)) as run:
         result = _carry_out(run, asked, manifest)
     made = result.release
     if made is None:
@@ -78,7 +81,7 @@ def rebuild(asked: Asked) -> Rebuilt:
     return Rebuilt(result, tuple(sorted(differing)))
 
 
-def _carry_out(run: Run, asked: Asked, manifest: Manifest) -> BuildResult:
+def _carry_out(run: Run, asked: Rebuilding, manifest: Manifest) -> BuildResult:
     stepper = PlainStepper()
     references = dedup_steps.plan_references(run.config, run.base, asked.workspace.absolute())
     records = [_record(values) for values in manifest.repositories]
@@ -131,7 +134,7 @@ def _record(values: Mapping[str, object]) -> RepositoryRecord:
     )
 
 
-def _pin(run: Run, asked: Asked, record: RepositoryRecord) -> Clone:
+def _pin(run: Run, asked: Rebuilding, record: RepositoryRecord) -> Clone:
     """Return a clone with the recorded head from the first location that has it."""
     tried = []
     for location in _locations(run, asked, record):
@@ -145,7 +148,7 @@ def _pin(run: Run, asked: Asked, record: RepositoryRecord) -> Clone:
     )
 
 
-def _locations(run: Run, asked: Asked, record: RepositoryRecord) -> Iterator[str]:
+def _locations(run: Run, asked: Rebuilding, record: RepositoryRecord) -> Iterator[str]:
     """Yield where a repository may be: as told, in the workspace, where the configuration says, at its host."""
     if record.repo in asked.locations:
         yield asked.locations[record.repo]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from flows.carry_out import carry_out, run_options
+from flows.carry_out import Asked, carry_out, dask_option, run_options
 from flows.hub_command import push, yank
 from schemas.errors import PipelineError
 
 if TYPE_CHECKING:
-    from flows.rebuilding import Asked
+    from flows.rebuilding import Rebuilding
 
 
 @click.group("release")
@@ -34,19 +34,21 @@ def release() -> None:
               help="With --from: where a repository is; may be given more than once.")  # fmt: skip
 @click.option("--other-versions", is_flag=True, help="With --from: go on with other versions of code and libraries.")
 def build(  # noqa: PLR0913 - one parameter for each option, as click passes them
-    config: Path, workspace: Path, workers: int | None, as_json: bool, manifest: Path | None, base: Path,
-    locations: tuple[str, ...], other_versions: bool,
+    config: Path, workspace: Path, workers: int | None, as_json: bool, dask: str | None, manifest: Path | None,
+    base: Path, locations: tuple[str, ...], other_versions: bool,
 ) -> None:  # fmt: skip
     """Do what is not done yet and write the release, without Prefect.
 
     With --from, build a release again from its manifest alone, and tell whether the bytes are the same.
     """
     if manifest is None:
-        carry_out(config, workspace, workers, as_json=as_json, until="release", prefect=False)
+        carry_out(Asked(config, workspace, workers, dask, as_json), "release", prefect=False)
         return
-    from flows.rebuilding import Asked
+    if dask is not None:
+        raise click.BadParameter("a release is built again on one machine", param_hint="--dask")
+    from flows.rebuilding import Rebuilding
 
-    asked = Asked(manifest, workspace, base, _read_locations(locations), workers, other_versions)
+    asked = Rebuilding(manifest, workspace, base, _read_locations(locations), workers, other_versions)
     _rebuild(asked, as_json=as_json)
 
 
@@ -58,7 +60,7 @@ def _read_locations(texts: tuple[str, ...]) -> dict[str, str]:
     return {name: location for name, _, location in (text.partition("=") for text in texts)}
 
 
-def _rebuild(asked: "Asked", *, as_json: bool) -> None:
+def _rebuild(asked: "Rebuilding", *, as_json: bool) -> None:
     """Build a release again and print what came of it."""
     from flows import stopping
     from flows.rebuilding import rebuild
@@ -80,7 +82,7 @@ def _rebuild(asked: "Asked", *, as_json: bool) -> None:
         click.echo("Every file has the bytes that the manifest lists.")
 
 
-run_options(build)
+dask_option(run_options(build))
 release.add_command(push)
 release.add_command(yank)
 
@@ -92,7 +94,7 @@ release.add_command(yank)
 def check(folder: Path, names: tuple[str, ...], as_json: bool) -> None:
     """See whether a release FOLDER keeps its promises; exit code 1 when it does not."""
     from flows.release_summary import check_as_json, print_check
-    from flows.run import code_version
+    from flows.versions import code_version
     from publishing.check import CHECKS, check_release
 
     if unknown := set(names) - set(CHECKS):

@@ -11,7 +11,8 @@ import pyarrow as pa
 from dedup.tokens import load_tokenizer
 from flows.discovering import STAGE as DISCOVERY
 from flows.opting_out import STAGE as OPT_OUT
-from flows.run import Run, code_version
+from flows.run import Run
+from flows.versions import code_version
 from miners.syntax import GRAMMAR_VERSION
 from publishing.discovery import DiscoveryFacts, discovery_facts
 from publishing.duplicates import DuplicateFacts, duplicate_facts, largest_clusters

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flows.progress import RunProgress
-from flows.run import stage_version
+from flows.versions import stage_version
 from miners.clone import identify, open_clone
 from miners.git_process import ObjectReader
 from miners.places import clone_folder

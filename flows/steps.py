@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from flows import work
 from flows.discovering import explain_unusable
-from flows.run import Run, code_version, stage_version
+from flows.run import Run
 from flows.sources import Source
+from flows.versions import code_version, stage_version
 from miners.clone import Clone, check_shallow, open_clone
 from miners.cutoff import CutoffCommit, find_cutoff
 from miners.plan import MiningPlan

@@ -7,7 +7,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import Path
@@ -18,12 +18,14 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from schemas.errors import ConfigError
 from schemas.execution import RealCodeConfig, check_real_code
 from schemas.opt_out import OptOutConfig
+from schemas.overrides import override
 from schemas.records import Novelty
 from schemas.references import Keep, OldCode, ReferenceConfig, check_references
 from schemas.search import SearchConfig, check_search
 
 Section = TypeVar("Section")
 _MAX_VERSION = 100  # characters; a folder's name, with room for the suffixes of temporary ones
+_VERSION = re.compile(rf"(?!\.)[\w.+-]{{1,{_MAX_VERSION}}}")
 # Permalinks go into published rows, so credentials and private query strings must not.
 _WEB_URL = re.compile(r"https?://[\w.:-]+(?:/[^\s@?#]*)?")
 # Owner (for nested groups all of them) and name, each fit for a folder.
@@ -216,8 +218,11 @@ def digest_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def load_config(path: Path) -> Config:
-    """Read a TOML file; raise ConfigError with what to do when it is missing, malformed or has unknown keys."""
+def load_config(path: Path, overrides: Mapping[str, object] | None = None) -> Config:
+    """Read a TOML file and put `overrides` (values by dotted key) in the place of its values.
+
+    Raises ConfigError with what to do when it is missing, malformed or has unknown keys.
+    """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -229,7 +234,7 @@ def load_config(path: Path) -> Config:
     if "search" in data:
         data.setdefault("sources", [])
     try:
-        config = _read(Config, data, where="")
+        config = _read(Config, override(data, overrides or {}), where="")
         _check(config)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
@@ -261,8 +266,6 @@ def _read(section: type[Section], data: object, where: str) -> Section:
 
 def _required(section: type) -> set[str]:
     """Return the names of fields without a default."""
-    from dataclasses import MISSING
-
     return {f.name for f in fields(section) if f.default is MISSING and f.default_factory is MISSING}
 
 
@@ -336,15 +339,9 @@ def _check(config: Config) -> None:
     check_real_code(config.real_code)
     if min(config.testbeds.size, config.testbeds.max_per_repo, config.testbeds.max_per_commit) < 1:
         raise ConfigError("testbeds.size, testbeds.max_per_repo and testbeds.max_per_commit must be at least 1")
-    version = config.release.version
-    if version and (
-        len(version) > _MAX_VERSION
-        or not all(char.isalnum() or char in ".-_+" for char in version)
-        or version.startswith(".")
-    ):
-        raise ConfigError(
-            f"release.version {version!r} must be at most {_MAX_VERSION} letters, digits, '.', '-', '_' and '+'"
-        )
+    if config.release.version and not _VERSION.fullmatch(config.release.version):
+        allowed = f"at most {_MAX_VERSION} letters, digits, '.', '-', '_' and '+'"
+        raise ConfigError(f"release.version {config.release.version!r} must be {allowed}")
 
 
 def _check_limits(config: Config) -> None:

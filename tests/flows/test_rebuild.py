@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli import cli
-from flows.rebuilding import Asked, Rebuilt, _is_named, _locations, _source, rebuild
+from flows.rebuilding import Rebuilding, Rebuilt, _is_named, _locations, _source, rebuild
 from flows.recipe import build
-from flows.run import open_run, open_run_of
+from flows.run import Computers, open_run, open_run_of
 from flows.steppers import PlainStepper
 from publishing.manifest import read_manifest
 from publishing.release import ReleaseResult, ReleaseStatus
@@ -53,10 +53,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder, made.folder
 
 
-def asked(world: tuple[Path, Path], workspace: Path, **values: object) -> Asked:
+def asked(world: tuple[Path, Path], workspace: Path, **values: object) -> Rebuilding:
     folder, release = world
     given = {"manifest": release / "manifest.json", "workspace": workspace, "base": folder, "locations": {}}
-    return Asked(**(given | {"workers": 1} | values))  # type: ignore[arg-type]
+    return Rebuilding(**(given | {"workers": 1} | values))  # type: ignore[arg-type]
 
 
 def folder_of(rebuilt: Rebuilt) -> Path:
@@ -160,7 +160,7 @@ def test_a_repository_is_looked_for_in_a_stated_order(tmp_path: Path) -> None:
     (tmp_path / "alpha.git").mkdir()
     config = write_config(tmp_path, ["alpha.git", "gone/alpha.git"])
     hosted = replace(RECORD, host="example.org", web_url="https://example.org/acme/alpha")
-    wanted = Asked(tmp_path / "manifest.json", tmp_path / "data", tmp_path, {"acme/alpha": "/elsewhere"})
+    wanted = Rebuilding(tmp_path / "manifest.json", tmp_path / "data", tmp_path, {"acme/alpha": "/elsewhere"})
     with open_run(config, tmp_path / "other", 1) as run:
         assert list(_locations(run, wanted, hosted)) == ["/elsewhere"]
         assert list(_locations(run, replace(wanted, locations={}), hosted)) == [
@@ -210,7 +210,7 @@ def test_a_release_without_a_version_is_named_after_the_day(tmp_path: Path) -> N
     now = datetime(2026, 1, 31, 23, tzinfo=UTC)
 
     def made_at(moment: datetime, folder: Path) -> ReleaseResult:
-        with open_run_of(load_config(config), tmp_path, folder, 1, moment) as run:
+        with open_run_of(load_config(config), tmp_path, folder, Computers(1), moment) as run:
             made = build(run, PlainStepper()).release
         assert made is not None
         return made

@@ -1,0 +1,113 @@
+"""A run whose functions are computed by a Dask cluster: the same bytes, also when a worker is killed in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from flows.dask_pool import DaskPool, _look
+from flows.versions import code_version
+from schemas.errors import ConfigError, DataError
+from tests.flows.support import ROOT, build, fingerprints, make_repositories, write_config
+
+DASK = Path(sys.executable).parent / "dask"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A scheduler and its workers on this machine."""
+
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    with (folder / "dask.log").open("ab") as log:
+        return subprocess.Popen(
+            [DASK, *arguments, "--scheduler-file", folder / "scheduler.json", "--no-dashboard"],
+            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    scheduler = start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0")
+    place = folder / "scheduler.json"
+    deadline = time.monotonic() + 120
+    while not place.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    address = json.loads(place.read_text())["address"]
+    workers = [start(folder, "worker", "--nthreads", "1", "--no-nanny", "--name", name) for name in ("a", "b")]
+    with Client(address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=120)
+    yield Cluster(address, workers)
+    for process in (*workers, scheduler):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def fail_with(reason: str) -> None:
+    raise DataError(reason, "of the worker")
+
+
+def test_a_run_survives_the_death_of_a_worker_and_gives_the_same_bytes(cluster: Cluster, tmp_path: Path) -> None:
+    config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
+    workspace = tmp_path / "data"
+    command = [sys.executable, "-m", "flows.cli", "build", "--no-prefect", "--config", config, "--workspace", workspace]
+    with (tmp_path / "log").open("wb") as log, Client(cluster.address, set_as_default=False) as client:
+        run = subprocess.Popen(
+            [*map(str, command), "--dask", cluster.address],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log,
+        )  # fmt: skip
+        addresses = {info["name"]: address for address, info in client.scheduler_info()["workers"].items()}
+        deadline = time.monotonic() + 300
+        while not client.processing(workers=[addresses["a"]])[addresses["a"]] and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.killpg(cluster.workers[0].pid, signal.SIGKILL)
+        assert run.wait(timeout=600) == 0, (tmp_path / "log").read_text()
+    assert cluster.workers[1].poll() is None
+    assert build(config, tmp_path / "plain").code == 0
+    assert fingerprints(workspace / "releases") == fingerprints(tmp_path / "plain" / "releases")
+    assert [path.name for path in workspace.glob(".dask-*")] == []
+
+    pool = DaskPool(cluster.address, workspace, code_version())  # the cluster goes on to serve others
+    assert pool.workers == 1
+    assert pool.run(sorted, [3, 1, 2]) == [1, 2, 3]
+    with pytest.raises(DataError, match="no_tests: of the worker"):
+        pool.run(fail_with, "no_tests")
+    pool.close()
+    with pytest.raises(
+        ConfigError, match=r"Dask worker tcp://\S+ runs Postquem 0\.\S+, this is 9\.9; install the same"
+    ):
+        DaskPool(cluster.address, workspace, "9.9")
+
+
+def test_a_cluster_that_cannot_compute_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["nowhere"])
+    outcome = build(
+        config,
+        tmp_path / "data",
+        "--dask",
+        "tcp://127.0.0.1:1",
+        env={"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"},
+    )
+    assert outcome.code == 2
+    assert "Error: no Dask scheduler answers at tcp://127.0.0.1:1" in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_a_worker_tells_its_version_and_whether_it_sees_the_workspace(tmp_path: Path) -> None:
+    assert _look(str(tmp_path / "probe")) == (code_version(), False)
+    (tmp_path / "probe").touch()
+    assert _look(str(tmp_path / "probe")) == (code_version(), True)
