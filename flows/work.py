@@ -16,8 +16,8 @@ from features.compute import compute_features
 from features.old_methods import distinct_old_methods
 from miners.clone import Clone
 from miners.cutoff import CutoffCommit, OldTree
-from miners.mine import MinedRepository, finish_mining
-from miners.plan import MiningPlan, Range, plan_mining
+from miners.mine import MinedRepository, finish_mining, former_run
+from miners.plan import FormerRun, MiningPlan, Range, plan_mining
 from miners.take import Taken, take_range
 from schemas.arrow import from_table, to_table
 from schemas.comparisons import (
@@ -82,8 +82,15 @@ class Job:
 
 def plan(job: Job, clone: Clone, former: Unit | None) -> MiningPlan:
     """Walk one repository's history; `former` is the unit of an earlier head, mined by the same code."""
-    run = None if former is None else _read_mined(job, former).former_run()
+    run = None if former is None else _former_run(job, former)
     return plan_mining(clone, job.config.mining, job.config.window, job.now, run)
+
+
+def _former_run(job: Job, unit: Unit) -> FormerRun:
+    """Return how far a unit of the stage `mine` came, without reading its methods."""
+    ledger = Ledger(job.tables)
+    [record] = from_table(ledger.read(unit, "repositories"), RepositoryRecord)
+    return former_run(record, list(from_table(ledger.read(unit, "exclusions"), Exclusion)), unit.reports)
 
 
 def mine_range(job: Job, clone: Clone, selected: frozenset[str], part: Range) -> Taken:

@@ -52,7 +52,13 @@ class MinedRepository:
 
     def former_run(self) -> FormerRun:
         """Return what a later run has to know to go on from here."""
-        return FormerRun(self.record.head, future_commits(self.excluded), _rows_out(self, "history") > 0)
+        return former_run(self.record, self.excluded, self.reports)
+
+
+def former_run(record: RepositoryRecord, excluded: Sequence[Exclusion], reports: Sequence[StageReport]) -> FormerRun:
+    """Return what a later run has to know, from the parts of MinedRepository that say it."""
+    searched = any(report.stage == "history" and report.rows_out for report in reports)
+    return FormerRun(record.head, future_commits(excluded), searched)
 
 
 def mine_repository(
