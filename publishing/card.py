@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from publishing.card_numbers import changes_section, cutoffs_table, features_section
 from publishing.card_tables import (
     columns_section,
     configs_section,
@@ -11,6 +12,7 @@ from publishing.card_tables import (
     repositories_section,
 )
 from publishing.citation import bibtex_entry
+from publishing.croissant import CROISSANT_NAME
 from publishing.discovery import discovery_section
 from publishing.duplicates import duplicates_section
 from publishing.examples import render_example
@@ -30,10 +32,12 @@ def render_card(facts: ReleaseFacts, manifest: Manifest) -> str:
         _loading(facts, manifest),
         configs_section(facts, manifest),
         harness_section(facts, manifest),
+        changes_section(manifest.changes),
         _examples(facts),
         _cutoff(facts, manifest),
         limits_section(facts, manifest),
         columns_section(facts),
+        features_section(facts),
         overlap_section(facts),
         duplicates_section(manifest.duplicates, manifest.config["dedup"]),
         funnel_section(manifest),
@@ -71,7 +75,8 @@ def _loading(facts: ReleaseFacts, manifest: Manifest) -> str:
         f"## How to load\n\n{fenced(load, 'python')}\n\n"
         f'From the Hub, add `revision="{manifest.version}"` to get exactly this release. '
         "With DuckDB, in this folder:\n\n"
-        f"```sql\nSELECT repo, fun_name, code FROM '{shard_pattern(name)}' LIMIT 5;\n```"
+        f"```sql\nSELECT repo, fun_name, code FROM '{shard_pattern(name)}' LIMIT 5;\n```\n\n"
+        f"`{CROISSANT_NAME}` describes all configs, columns and files in the Croissant format."
     )
 
 
@@ -103,6 +108,8 @@ def _cutoff(facts: ReleaseFacts, manifest: Manifest) -> str:
         "  # the model's training cutoff\n"
         'rows = rows.filter(lambda row: min(row["author_date"], row["committer_date"]) >= cutoff)'
     )
+    rows = cutoffs_table(facts)
+    text += f"\n\n{rows}" if rows else ""
     text += "\n\nTo filter by a model's own cutoff, here with the middle of the range:\n\n"
     return text + fenced(snippet, "python")
 
@@ -122,7 +129,9 @@ def _provenance(manifest: Manifest) -> str:
         f"Made with Postquem {manifest.code_version}, column schemas {manifest.schema_version}, "
         f"CPython {manifest.python_version}, "
         f"{manifest.grammar_version}, tokenizer {code(manifest.tokenizer_sha256)}, {manifest.parquet_writer}; "
-        f"configuration {code(manifest.config_digest)}. The same inputs give the same bytes."
+        f"configuration {code(manifest.config_digest)}. The same inputs give the same bytes: "
+        f"`postquem release build --from {MANIFEST_NAME}` builds the release again and compares them, "
+        "`postquem release check` looks at every promise of this page."
     )
 
 

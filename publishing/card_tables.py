@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from publishing.card_numbers import attributions_table
 from publishing.columns import column_docs, row_type_doc
 from publishing.facts import ConfigFacts, ReleaseFacts
 from publishing.glossary import reason_meaning, stage_meaning, stage_name
@@ -118,7 +119,9 @@ def licenses_section(facts: ReleaseFacts, manifest: Manifest) -> str:
         "## Licences\n\nColumn `license` has the SPDX expression that a program recognised at the row's commit: that "
         "of the file's own header, else that of the licence texts and project metadata in the nearest folder that has "
         "any, from the file's own up to the root; null when unknown. `license_matches` has everything that was found. "
-        f"Let through: {allowed}; {unknown}. The code stays under its licence.\n\n" + table(["licence", "rows"], rows)
+        f"Let through: {allowed}; {unknown}. The code stays under its licence.\n\n"
+        + table(["licence", "rows"], rows)
+        + (f"\n\n{attributions}" if (attributions := attributions_table(facts, manifest)) else "")
     )
 
 

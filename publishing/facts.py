@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from publishing.examples import SHOWN, Example, find_example
 from publishing.shards import EXCLUSIONS, config_order
 from publishing.shares import FLAGS, READ_COLUMNS, ConfigShares, Shares, config_shares, count_flags, flags
+from publishing.statistics import Statistics, read_statistics
 from schemas.errors import PipelineError
 from warehouse.tables import read_table
 
@@ -73,6 +74,8 @@ class ReleaseFacts:
     """Rows of `raw_data` of each repository, by name; of all configs together when there is no `raw_data`."""
     examples: tuple[Example, ...]
     """A row of each testbed that the card shows, in the order of the configs."""
+    statistics: Statistics
+    """Features, dates, and who the code is by."""
 
 
 def read_facts(folder: Path) -> ReleaseFacts:
@@ -98,6 +101,7 @@ def read_facts(folder: Path) -> ReleaseFacts:
         by_config=config_shares(repos, [name for name in names if name not in _WITHOUT_ANSWER]),
         raw_by_repo=dict(sorted(Counter(repos["raw_data"].values()).items())) if "raw_data" in repos else by_repo,
         examples=_examples(folder, [name for name in names if name in SHOWN]),
+        statistics=read_statistics({name: shards_of(folder, name) for name in names}),
     )
 
 

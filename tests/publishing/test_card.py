@@ -311,7 +311,7 @@ def test_a_funnel_without_stages_is_a_table_without_rows(tmp_path: Path) -> None
 
 
 def test_licences_are_counted_with_the_unknown(folder: Path) -> None:
-    assert section((folder / "README.md").read_text(), "Licences").splitlines()[2:] == [
+    assert section((folder / "README.md").read_text(), "Licences").splitlines()[2:7] == [
         "| licence | rows |",
         "| --- | --- |",
         "| MIT | 4 |",
@@ -406,6 +406,11 @@ def test_the_cutoff_names_the_window_and_the_dates_found(folder: Path) -> None:
         "2024-03-01T13:00:00+00:00; the newest committer date is 2024-03-01T13:00:00+00:00. The time of the run is not "
         "recorded: the histories were walked up to the heads named under Repositories, and nothing that came after "
         "those heads is in it.\n\n"
+        "For a model whose training data ends before the day at the left, these rows have both dates on or after that "
+        "day, so that by their dates it cannot have seen them (Limits says what dates do not show):\n\n"
+        "| training data ends before | `raw_data` | `raw_data_docstring` | `random_cut` | `with_docstring` | "
+        "`from_docstring` | `commit_gen` |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| 2024-02-01 | 6 | 5 | 4 | 2 | 1 | 6 |\n| 2024-03-01 | 3 | 2 | 2 | 1 | 1 | 3 |\n\n"
         "To filter by a model's own cutoff, here with the middle of the range:\n\n"
         "```python\nfrom datetime import datetime, timezone\n\n"
         "cutoff = datetime(2024, 2, 28, tzinfo=timezone.utc)  # the model's training cutoff\n"
