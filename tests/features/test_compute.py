@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.compute import compute_features
+from features.compute import compute_features, features_of
 from schemas.arrow import to_table
 from schemas.config import FeaturesConfig, MiningConfig
+from schemas.errors import DataError
 from schemas.records import DataPoint, Exclusion, Method, Novelty
 from tests.builders import make_method, make_point
 from tests.features.golden import GOLDEN
@@ -195,3 +196,15 @@ def test_every_method_becomes_a_row_or_an_exclusion_in_order(inputs: list[tuple[
     assert excluded == sorted(excluded)
     assert sorted(rows + excluded) == list(range(len(methods)))
     assert to_table(kept.rows, DataPoint).num_rows == len(rows)
+
+
+def test_what_follows_from_the_code_alone_is_every_column_that_is_not_carried_over() -> None:
+    code = 'def f(a):\n    """Give it back."""\n    return a\n'
+    carried = {item.name for item in fields(Method)}
+    point = only_point(code)
+    assert features_of(code) == {
+        item.name: getattr(point, item.name) for item in fields(DataPoint) if item.name not in carried
+    }
+    with pytest.raises(DataError) as caught:
+        features_of("x = 1")
+    assert caught.value.reason == "no_definition"
