@@ -56,7 +56,7 @@ def _digest_sources(packages: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for package in packages:
         for path in sorted((_ROOT / package).rglob("*")):
-            if path.suffix in (".py", ".json"):
+            if path.suffix in (".py", ".json", ".toml"):
                 digest.update(f"{path.relative_to(_ROOT).as_posix()}\0".encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()
