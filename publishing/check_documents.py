@@ -19,6 +19,7 @@ from publishing.croissant import CROISSANT_NAME, render_croissant
 from publishing.facts import read_facts
 from publishing.header import CARD_NAME, SPLIT, check_card
 from publishing.shards import shard_pattern
+from publishing.withdrawn import original_card
 from schemas.errors import PipelineError
 from warehouse.views import count_rows
 
@@ -30,7 +31,7 @@ def check_readme(release: Release) -> CheckResult:
     """Compare the card's header with the files; write the card again and compare when this program made the release."""
     try:
         check_card(release.folder)
-        text = (release.folder / CARD_NAME).read_text(encoding="utf-8")
+        text = original_card((release.folder / CARD_NAME).read_bytes()).decode("utf-8")
         note, same = _note(release), True
         if not note:
             same = text == render_card(read_facts(release.folder), release.manifest)

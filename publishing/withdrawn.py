@@ -35,6 +35,11 @@ def split_card(card: str) -> tuple[str, tuple[Tombstone, ...]]:
     return text, tuple(sorted(stones, key=lambda stone: stone.version))
 
 
+def original_card(content: bytes) -> bytes:
+    """Return a card's bytes without tombstones: those of the release that was pushed."""
+    return split_card(content.decode("utf-8", "surrogateescape"))[0].encode("utf-8", "surrogateescape")
+
+
 def with_tombstones(card: str, stones: Sequence[Tombstone]) -> str:
     """Return a card without tombstones with these ones behind it; the card itself when there are none."""
     if not stones:

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from publishing.croissant import CROISSANT_NAME
 from publishing.harness.export import PROMPTS_NAME
 from publishing.header import CARD_NAME
 from publishing.manifest import MANIFEST_NAME, read_manifest
+from publishing.withdrawn import tombstone, with_tombstones
 from schemas.errors import ConfigError
 from tests.publishing.sound import (
     CODE_VERSION,
@@ -307,6 +308,14 @@ def test_a_croissant_file_that_is_not_valid_is_a_fault(folder: Path) -> None:
     path.unlink()
     [missing] = check_release(folder, CODE_VERSION, ["croissant"])
     assert missing.faults == (Fault(CROISSANT_NAME, "[Errno 2] No such file or directory: 'croissant.json'"),)
+
+
+def test_withdrawn_versions_that_the_hub_lists_in_the_card_are_no_fault(folder: Path) -> None:
+    path = folder / CARD_NAME
+    path.write_text(with_tombstones(path.read_text(), [tombstone("2026.1", date(2026, 2, 1), "asked for")]))
+    assert [result.faults for result in check_release(folder, CODE_VERSION, ["files", "card"])] == [(), ()]
+    path.write_text(path.read_text().replace("distinct rows from", "splendid rows from"))
+    assert [len(result.faults) for result in check_release(folder, CODE_VERSION, ["files", "card"])] == [1, 1]
 
 
 def test_a_card_of_another_version_is_compared_by_its_header(folder: Path) -> None:
