@@ -44,6 +44,7 @@ from tests.sandbox.environments import make_environment
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "foyer.fi"
 CONFIG = RealCodeConfig()
+HEAD = f"{'repository':20} {'functions':>9} {'proven':>7} {'ours/min':>9} {'theirs/min':>10} {'ratio':>7} {'equal':>9}"
 _NO_INPUT = frozenset({"test", "tests", "testing", "conftest.py", "docs", "examples", "benchmarks"})
 
 
@@ -190,16 +191,17 @@ def repository_input(clone: Path, cache: Path):  # type: ignore[no-untyped-def] 
         yield Input(clone.stem, build_environment(source, at, open_backend(CONFIG), CONFIG, cache))
 
 
+def line(one: Result) -> str:
+    """Return a repository's line of the table."""
+    return (
+        f"{one.name:20} {one.functions:9} {one.proven:7} {60 / one.ours:9.1f} {60 / one.theirs:10.2f} "
+        f"{one.ratio:7.1f} {f'{one.equal}/{one.mocks}':>9}"
+    )
+
+
 def report(results: Sequence[Result]) -> str:
     """Return the table."""
-    lines = [
-        f"{'repository':20} {'functions':>9} {'proven':>7} {'ours/min':>9} {'theirs/min':>10} {'ratio':>7} {'equal':>9}"
-    ]
-    for one in results:
-        lines.append(
-            f"{one.name:20} {one.functions:9} {one.proven:7} {60 / one.ours:9.1f} {60 / one.theirs:10.2f} "
-            f"{one.ratio:7.1f} {f'{one.equal}/{one.mocks}':>9}"
-        )
+    lines = [HEAD, *map(line, results)]
     ratios = [one.ratio for one in results]
     lines.append(f"functions per minute of processor time: median ratio {statistics.median(ratios):.1f}")
     lines.append(
@@ -222,6 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             with repository_input(clone, options.cache) if clone else sample_input() as item:
                 results.append(compare(item, options.functions, options.seed, options.limit))
+            print(line(results[-1]), flush=True)  # the next one may take an hour
         except DataError as error:
             print(f"{clone.stem if clone else 'sample'}: {error}")
     if results:
