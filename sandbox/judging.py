@@ -87,23 +87,21 @@ class Judge:
         return judged
 
     def in_fresh(self, cases: Sequence[Case]) -> dict[int, Judged]:
-        """Judge cases in processes that have loaded pytest and its plugins alone, with the file changed on disk."""
-        return self._serve("fresh", cases, None)
+        """Judge cases in processes that have not loaded anything of the tree, with the file changed on disk.
 
-    def confirm(self, cases: Sequence[Case]) -> dict[int, Judged]:
-        """Judge cases in such processes, which have also loaded what the tests import from outside the tree.
-
-        All their tests first run there together without a mock; if one does not pass, or an import brings something of
-        the tree with it, every process loads everything itself.
+        What their tests import from outside the tree is there already. All the tests first run there together without
+        a mock; if one does not pass, because such a module must not be imported early or brings something of the tree
+        with it, every process loads everything itself. So it is for single cases whose own tests do not pass.
         """
         tests = {nodeid for case in cases for nodeid in case.tests}
         number = max((case.number for case in cases), default=0) + 1
         control = Case(number, None, (), tuple(id_ for id_ in self.tests if id_ in tests), control=True)
+        judged: dict[int, Judged] = {}
         if cases and self.baseline.imports and not self.baseline.early:
             judged = self._serve("fresh", [control, *cases], None, self.baseline.imports)
-            if not any(judged[case.number].unfit for case in (control, *cases)):
-                return judged
-        return self.in_fresh(cases)
+        shared = number in judged and not judged[number].unfit
+        alone = [case for case in cases if not shared or judged[case.number].unfit]
+        return judged | self._serve("fresh", alone, None)
 
     def _serve(
         self, mode: str, cases: Sequence[Case], ids: Sequence[str] | None, imports: Sequence[str] = ()

@@ -217,7 +217,7 @@ class _Prover:
             mock = next((m for m in case.mocks if m.kind is MockKind.TYPED), case.mocks[0])
             again.append(replace(case, tests=tuple(tests[:1]), mocks=(mock,)))
         self.progress("confirm", 0, len(again))
-        judged = self.judge.confirm(again)
+        judged = self.judge.in_fresh(again)
         self.progress("confirm", len(again), len(again))
         for case in again:
             result = judged[case.number].results[0]

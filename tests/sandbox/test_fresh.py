@@ -34,7 +34,7 @@ def confirm(
         judge = Judge(session, built, baseline, CONFIG)
         tests = tuple(baseline.covering(0))
         cases = [Case(n, function, (Mock(MockKind.PASS, body),), tests) for n, body in enumerate(bodies)]
-        judged = judge.confirm(cases)
+        judged = judge.in_fresh(cases)
     return baseline, [judged[case.number].results[0].verdict for case in cases]
 
 
