@@ -127,11 +127,12 @@ def test_datasets_loads_every_testbed_with_its_schema(
     assert json.loads(done.stdout.splitlines()[-1]) == expected
 
 
-README_BLOCKS = re.findall(r"```(python|sql)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+DOCUMENTS = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/tutorial.md"))
+README_BLOCKS = re.findall(r"```(python|sql)\n(.*?)```", DOCUMENTS, re.DOTALL)
 
 
 @pytest.mark.parametrize("kind", ["python", "sql"])
-def test_the_readmes_snippets_run_on_the_quickstart(
+def test_the_snippets_of_readme_and_tutorial_run_on_the_quickstart(
     quickstart: tuple[Path, Outcome], tmp_path: Path, kind: str
 ) -> None:
     snippets = [text for language, text in README_BLOCKS if language == kind]
