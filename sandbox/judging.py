@@ -84,7 +84,7 @@ class Judge:
             bad = next((unfit[t] for t in (case.tests, *((id_,) for id_ in case.tests)) if t in unfit), "")
             if bad:
                 judged[case.number] = Judged((), bad)
-        return judged
+        return {case.number: judged[case.number] for case in cases}
 
     def in_fresh(self, cases: Sequence[Case]) -> dict[int, Judged]:
         """Judge cases in processes that have not loaded anything of the tree, with the file changed on disk.
@@ -101,7 +101,8 @@ class Judge:
             judged = self._serve("fresh", [control, *cases], None, self.baseline.imports)
         shared = number in judged and not judged[number].unfit
         alone = [case for case in cases if not shared or judged[case.number].unfit]
-        return judged | self._serve("fresh", alone, None)
+        judged |= self._serve("fresh", alone, None)
+        return {case.number: judged[case.number] for case in cases}
 
     def _serve(
         self, mode: str, cases: Sequence[Case], ids: Sequence[str] | None, imports: Sequence[str] = ()

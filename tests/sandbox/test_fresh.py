@@ -13,7 +13,7 @@ from sandbox.protocol import Bind
 from sandbox.targets import read_function
 from schemas.execution import MockKind, RealCodeConfig, Verdict
 from tests.sandbox.environments import spec_for
-from tests.sandbox.test_prove import targets_of
+from tests.sandbox.test_prove import prove_files, reasons, targets_of
 
 CONFIG = RealCodeConfig(runs=1)
 
@@ -77,6 +77,17 @@ def test_trees_own_plugin_is_loaded_by_every_process_itself(
     }
     baseline, verdicts = confirm(small_environment, tmp_path, files, {})
     assert (baseline.early, verdicts) == (True, [Verdict.SURVIVED, Verdict.CAUGHT])
+
+
+def test_runs_without_a_mock_are_taken_for_no_function(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
+    files = {
+        "m.py": "import other\ndef early():\n    return other.ONE\nX = early()\ndef late():\n    return 2\n",
+        "other.py": "ONE = 1\n",
+        "test_m.py": "import wave, m\ndef test_early(): assert m.early() == 1\ndef test_late(): assert m.late() == 2\n",
+    }
+    proof = prove_files(small_environment, tmp_path, files, ["m.py"], CONFIG)
+    assert [evidence.function.name for evidence in proof.evidence] == ["late"]
+    assert reasons(proof) == {"early": "runs_at_import"}
 
 
 def test_suite_runs_whole_once_and_then_what_enters_a_function(
