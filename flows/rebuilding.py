@@ -98,7 +98,7 @@ def _carry_out(run: Run, asked: Rebuilding, manifest: Manifest) -> BuildResult:
         for row in manifest.funnel
         if row.stage == _DISCOVERY
     ]
-    made = release(run, work.done, work.beds, unusable, [*searched, *work.reports], again=manifest)
+    made = release(run, work.done, work.beds, work.unusable, [*searched, *work.reports], again=manifest)
     return BuildResult(work.reports, made, {unit.partition: unit.reports[-1].rows_out for unit in work.beds})
 
 

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from dedup.references import ReferenceFiles
 from flows import dedup_steps, steps
+from flows.cloning import mine_clones, open_sources, record_left_out
 from flows.dedup_work import DedupInputs
 from flows.discovering import STAGE as DISCOVERY
 from flows.discovering import Discovered, search_repositories, usable_repositories
@@ -13,7 +14,7 @@ from flows.execution import TESTBED, make_real_code, plan_proofs, prove_reposito
 from flows.opting_out import OptOutInputs, leave_out, plan_opt_outs
 from flows.releasing import check_release, release
 from flows.run import Run
-from flows.sources import Source, drop_repeated, plan_sources
+from flows.sources import Source, plan_sources
 from flows.steppers import Stepper
 from miners.clone import Clone
 from publishing.release import ReleaseResult
@@ -64,14 +65,13 @@ def build(run: Run, stepper: Stepper, until: str = "release") -> BuildResult:
         return _end_at_discovery(run, searched)
     found = [row for search in searched for row in usable_repositories(search.found)]
     planned = plan_sources(run.config, run.base, found)
-    opened = stepper.each("clone", steps.open_source, run, planned.rows, attrgetter("repo"))
-    distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
-    unusable = [*planned.excluded, *(item for item in opened if isinstance(item, Exclusion)), *distinct.excluded]
-    gathered = Gathered(tuple(distinct.rows), tuple(planned.rows), tuple(unusable), tuple(searched))
+    opened = open_sources(run, stepper, planned.rows)
+    unusable = (*planned.excluded, *opened.excluded)
+    gathered = Gathered(tuple(opened.rows), tuple(planned.rows), unusable, tuple(searched))
     work = carry_out(run, stepper, gathered, references, until)
     made = None
     if until == "release":
-        made = release(run, work.done, work.beds, unusable, work.reports)
+        made = release(run, work.done, work.beds, work.unusable, work.reports)
     return BuildResult(work.reports, made, {unit.partition: unit.reports[-1].rows_out for unit in work.beds})
 
 
@@ -85,14 +85,17 @@ class Work:
     """Those of the testbeds."""
     reports: tuple[StageReport, ...]
     """What became of every row of every stage, in the order of the stages."""
+    unusable: tuple[Exclusion, ...]
+    """Repositories that cannot be used (stage `sources`), those that could not be mined included."""
 
 
 def carry_out(
     run: Run, stepper: Stepper, gathered: Gathered, references: Sequence[ReferenceFiles], until: str = "release"
 ) -> Work:  # fmt: skip
     """Mine the gathered repositories and carry out the stages that follow, up to the testbeds."""
-    mined = stepper.each("mine", steps.mine_commits, run, gathered.clones, attrgetter("record.repo"))
-    sources = steps.report_sources(run, gathered.unusable, mined)
+    clones, mined, failed = mine_clones(run, stepper, gathered.clones, gathered.sources)
+    unusable = (*gathered.unusable, *failed)
+    sources = steps.report_sources(run, unusable, mined)
     done = [*(search.unit for search in gathered.searched), *mined]
     points: list[Unit] = []
     beds: list[Unit] = []
@@ -101,21 +104,22 @@ def carry_out(
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        compared = dedup_steps.Compared(gathered.clones, points, references)
+        compared = dedup_steps.Compared(clones, points, references)
         unique, tokens = _deduplicate(run, stepper, compared, done)
         if until != "dedup":
             names = [name for name in run.config.testbeds.names if name != TESTBED]
             inputs = [steps.TestbedInputs(name, tuple(points), tuple(mined), unique) for name in names]
             beds = stepper.each("testbeds", steps.make_testbed, run, inputs, attrgetter("name"))
             if TESTBED in run.config.testbeds.names:
-                given = plan_proofs(gathered.clones, gathered.sources, points, unique)
+                given = plan_proofs(clones, gathered.sources, points, unique)
                 proven = stepper.each(STAGE, prove_repository, run, given, attrgetter("clone.record.repo"))
                 beds += stepper.each("testbeds", make_real_code, run, [tuple(proven)], lambda _: TESTBED)
                 done += proven
             done += beds
     reports = _in_order(done, sources)
-    rebuild_catalogue(run.workspace, [*done, *tokens, *steps.find_vanished(run, mined)])
-    return Work(tuple(done), tuple(beds), reports)
+    left_out = record_left_out(run, unusable)
+    rebuild_catalogue(run.workspace, [*done, left_out, *tokens, *steps.find_vanished(run, mined)])
+    return Work(tuple(done), tuple(beds), reports, unusable)
 
 
 def _deduplicate(

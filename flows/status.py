@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from flows import dedup_steps, steps
+from flows.cloning import STAGE as SOURCES
+from flows.cloning import left_out
 from flows.dedup_work import DedupInputs
 from flows.discovering import find_discovered, known_repositories
 from flows.execution import TESTBED, kept_rows, real_code_key, sample_key
@@ -52,7 +54,7 @@ class ItemStatus:
     partition: str
     """owner/name, testbed, or `all`."""
     state: str
-    """`up to date`, `would be redone`, or `not done yet`."""
+    """`up to date`, `would be redone`, `not done yet`; of a repository that the last run left out the reason."""
     rows_out: int | None
     """Rows that the stage last handed on, null when it never ran."""
     finished_at: str | None
@@ -63,11 +65,16 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
     """Return every item of the recipe in its order; new commits that a fetch would bring are not known here."""
     ledger = Ledger(workspace.tables)
     units = {(unit.stage, unit.partition): unit for unit in ledger.units()}
-    sources = plan_sources(config, base, known_repositories(ledger, config)).rows
+    gone = left_out(ledger)
+    planned = plan_sources(config, base, known_repositories(ledger, config)).rows
+    sources = [source for source in planned if source.repo not in gone]
     names = [source.repo for source in sources]
     mined = [units.get(("mine", name)) for name in names]
     points = [units.get(("features", name)) for name in names]
     items = _discovery(config, ledger)
+    items += [
+        ItemStatus(SOURCES, source.repo, gone[source.repo], None, None) for source in planned if source.repo in gone
+    ]
     items += [
         _item("mine", name, unit, _mine_key(config, ledger, unit)) for name, unit in zip(names, mined, strict=True)
     ]
@@ -223,7 +230,7 @@ def _spread(items: Sequence[ItemStatus]) -> list[ItemStatus]:
         upstream = _UPSTREAM.get(item.stage, (item.partition,))
         if item.state == UP_TO_DATE and stale.intersection(upstream):
             item = ItemStatus(item.stage, item.partition, REDO, item.rows_out, item.finished_at)
-        if item.state != UP_TO_DATE:
+        if item.state != UP_TO_DATE and item.stage != SOURCES:
             stale |= {item.partition, "all"}
         spread.append(item)
     return spread

@@ -6,35 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from flows import work
-from flows.discovering import explain_unusable
 from flows.run import Run
-from flows.sources import Source
 from flows.versions import code_version, stage_version
-from miners.clone import Clone, check_shallow, open_clone
+from miners.clone import Clone
 from miners.cutoff import CutoffCommit, find_cutoff
 from miners.plan import MiningPlan
 from miners.take import Taken
 from schemas.arrow import from_table
 from schemas.config import Config
-from schemas.errors import ConfigError, DataError
+from schemas.errors import DataError
 from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
-
-
-def open_source(run: Run, source: Source) -> Clone | Exclusion:
-    """Clone or fetch one repository; an unusable one is excluded, a wrong location is the user's to mend."""
-    with run.progress.running("clone", source.repo):
-        try:
-            clone = open_clone(source.place, run.workspace.repos, source.former)
-            check_shallow(clone, run.config.window.since)
-        except DataError as error:
-            return Exclusion(source.repo, "sources", error.reason, error.detail)
-        except ConfigError as error:
-            if not source.config.optional:
-                raise
-            why = None if source.found is None else explain_unusable(run, source.found)
-            return why or Exclusion(source.repo, "sources", "source_missing", str(error))
-        return clone
 
 
 def report_sources(run: Run, unusable: Sequence[Exclusion], mined: Sequence[Unit]) -> StageReport:

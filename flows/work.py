@@ -17,7 +17,8 @@ from features.old_methods import distinct_old_methods
 from miners.clone import Clone
 from miners.cutoff import CutoffCommit, OldTree
 from miners.mine import MinedRepository, finish_mining, former_run
-from miners.plan import FormerRun, MiningPlan, Range, plan_mining
+from miners.needed import fetch_cutoff, plan_and_fetch
+from miners.plan import FormerRun, MiningPlan, Range
 from miners.take import Taken, take_range
 from schemas.arrow import from_table, to_table
 from schemas.comparisons import (
@@ -83,7 +84,7 @@ class Job:
 def plan(job: Job, clone: Clone, former: Unit | None) -> MiningPlan:
     """Walk one repository's history; `former` is the unit of an earlier head, mined by the same code."""
     run = None if former is None else _former_run(job, former)
-    return plan_mining(clone, job.config.mining, job.config.window, job.now, run)
+    return plan_and_fetch(clone, job.config.mining, job.config.window, job.now, run)
 
 
 def _former_run(job: Job, unit: Unit) -> FormerRun:
@@ -165,6 +166,7 @@ def cutoff(job: Job, clone: Clone, commit: CutoffCommit | Exclusion | None) -> U
     if isinstance(commit, Exclusion):
         excluded = [commit]
     elif commit is not None:
+        fetch_cutoff(clone, commit.commit_id)
         tree = OldTree(clone.git_dir, repo, commit.commit_id, job.config.mining.max_file_bytes)
         methods = distinct_old_methods(repo, commit.commit_id, tree.definitions())
         row = Cutoff(repo, since, commit.commit_id, commit.committer_date, tree.n_files, tree.n_methods)

@@ -7,6 +7,7 @@ from pathlib import Path
 from miners.caches import list_python
 from miners.git_process import ObjectReader
 from miners.methods import dedent, scan
+from miners.partial import fetch_files
 from miners.sources import SourceFile, load_source
 from miners.syntax import parse
 from schemas.errors import DataError
@@ -34,6 +35,7 @@ def find_standing(
     (`not_at_head` otherwise); where the file itself has not changed its offsets are those of the point. Files are
     read as the miner reads them, with its reasons.
     """
+    fetch_files(git_dir, commit_id, b".py")
     blobs = {path: blob_id for blob_id, paths in list_python(git_dir, commit_id).items() for path in paths}
     by_path: dict[str, list[DataPoint]] = {}
     for point in points:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from miners.changes import display_path
 from miners.git_process import ObjectReader, check_object_id, run_git
+from miners.partial import fetch_files
 from schemas.errors import DataError, PipelineError
 
 _SYMLINK, _SUBMODULE, _EXECUTABLE = "120000", "160000", "100755"
@@ -50,6 +51,7 @@ def export_tree(git_dir: Path, commit_id: str, target: Path, max_bytes: int | No
     `object_missing`, `object_corrupt` or `git_failed` where git cannot read the commit, `disk_full` when its files
     have more than `max_bytes`, and PipelineError when the folder cannot be written or is there already.
     """
+    fetch_files(git_dir, check_object_id(commit_id))
     entries = _list_tree(git_dir, commit_id)
     size = sum(entry.size for entry in entries)
     if max_bytes is not None and size > max_bytes:

@@ -1,71 +1,37 @@
-"""Owns GitPython: bare clones of places, made whole or fetched incrementally."""
+"""Bare clones of places: made whole or in part, fetched incrementally, thinned out when the disk is full."""
 
 import errno
 import hashlib
-import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from miners.commits import count_commits, parse_header, walk
-from miners.git_process import NO_GIT, ObjectReader, check_branch, git_environment, run_git
+from miners.git_process import ObjectReader, check_branch, run_git
+from miners.partial import (
+    check_packs,
+    copy_note,
+    drop_contents,
+    fetch_commits,
+    is_partial,
+    make_partial,
+    source_of,
+    write_note,
+)
 from miners.places import Place, identify
-from schemas.errors import ConfigError, DataError, PipelineError, TransientError
+from miners.remote import Limits, ask, is_disk_full, meaning
+from schemas.errors import ConfigError, DataError, PipelineError
 from schemas.records import RepositoryRecord
 
-
-@contextmanager
-def _import_settings() -> Iterator[None]:
-    """Keep GitPython's import from running the caller's git in the caller's environment, and from failing without.
-
-    It runs `git version` and raises ImportError when that fails. A command that cannot be run at all and its quiet
-    mode leave it with plain `git`, which is looked for in our environment at each call.
-    """
-    ours = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": os.devnull}
-    callers = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
-    try:
-        yield
-    finally:
-        for name, value in callers.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-with _import_settings():
-    from git import Git, GitCommandNotFound
-
-__all__ = ["Clone", "Place", "check_shallow", "identify", "open_clone", "shallow_boundary"]
+__all__ = ["Clone", "Place", "check_shallow", "identify", "open_clone", "shallow_boundary", "thin_out"]
 
 DETACHED = "HEAD"
 _DETACHED_REF = "refs/postquem/detached"
 _STREAM_HASH = "postquem-stream-sha256"
-
-# What git and curl print, and what it means for the user. The first match counts.
-_AUTHENTICATION = re.compile(
-    r"could not read (?:Username|Password)|Authentication failed|terminal prompts disabled|error: 40[134]"
-    r"|repository .*not found|certificate|not allowed",
-    re.IGNORECASE,
-)
-_NO_REPOSITORY = re.compile(
-    r"does not appear to be a git repository|not a git repository|is not a valid repository|invalid gitfile format"
-    r"|unrecognized header|does not look like a v2",
-    re.IGNORECASE,
-)
-_NETWORK = re.compile(
-    r"unable to access|could not resolve|connect|timed out|timeout|early EOF|RPC failed|hung up|empty reply|disconnect"
-    r"|reset by peer|\b(?:SSL|TLS|curl|HTTP)\b|error: (?:429|5\d\d)|fetch-pack|index-pack failed",
-    re.IGNORECASE,
-)
-_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +44,26 @@ class Clone:
     """The repository's row."""
 
 
-def open_clone(place: Place, repos: Path, former: Sequence[str] = ()) -> Clone:
+@dataclass(frozen=True, slots=True)
+class CloneOptions:
+    """How clones over https are made."""
+
+    whole: bool = False
+    """Fetch everything; otherwise commits only, and whoever reads more fetches it (`miners.partial`)."""
+    limits: Limits = field(default_factory=Limits)
+    """What a single fetch may cost."""
+
+
+def open_clone(
+    place: Place, repos: Path, former: Sequence[str] = (), options: CloneOptions | None = None
+) -> Clone:  # fmt: skip
     """Return the place's bare clone below `repos`, cloned now or brought up to date.
 
     A clone under one of its `former` names is renamed and brought up to date; no other place may have that name. A
     clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
     Raises ConfigError (no repository there, no branch of the configured name, access refused), TransientError
-    (network), DataError (`repository_empty`, `branch_missing`, `history_broken`, `git_failed`) and PipelineError
-    (disk full).
+    (network), DataError (`repository_empty`, `branch_missing`, `history_broken`, `clone_too_large`, `git_failed`) and
+    PipelineError (disk full).
     """
     target = place.git_dir(repos)
     with _explained(place):
@@ -97,7 +75,7 @@ def open_clone(place: Place, repos: Path, former: Sequence[str] = ()) -> Clone:
         if place.kind == "fast_import":
             _import_stream(place, target)
         else:
-            _clone_or_fetch(place, target)
+            _clone_or_fetch(place, target, options or CloneOptions())
         return _describe(place, target)
 
 
@@ -131,57 +109,6 @@ def check_shallow(clone: Clone, since: datetime) -> None:
                 )
 
 
-class _CleanGit(Git):
-    """GitPython's command runner in our environment alone: GitPython itself adds ours to the caller's."""
-
-    def execute(self, command: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - GitPython's own signature
-        """Run git through `env -u`, so that GIT_DIR and the like of the caller do not reach it."""
-        ours = git_environment()
-        drop = [flag for name in sorted(set(os.environ) - set(ours)) for flag in ("-u", name)]
-        return super().execute(["env", *drop, *command], *args, **(kwargs | {"env": ours}))
-
-
-def _git(place: Place, cwd: Path, command: str, *args: str) -> str:
-    """Run a git command that talks to the source through GitPython; return its output or raise what it means."""
-    Git.check_unsafe_protocols(place.url)
-    try:
-        status, output, stderr = _CleanGit(str(cwd)).execute(
-            ["git", command, *args], with_extended_output=True, with_exceptions=False
-        )
-    except GitCommandNotFound:
-        raise ConfigError(NO_GIT) from None
-    if status != 0:
-        raise _meaning(place, str(stderr))
-    return str(output)
-
-
-def _meaning(place: Place, stderr: str) -> PipelineError:
-    """Return the error that git's words stand for."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    text = "; ".join(line for line in lines if not line.startswith("Cloning into"))[:500]
-    if "No such file or directory" in text and "env:" in text:
-        return ConfigError(NO_GIT)
-    if _DISK_FULL.search(text):
-        return PipelineError(f"no space left for the clone of {place.url}; free some or choose another --workspace")
-    if _NO_REPOSITORY.search(text):
-        if place.kind == "path" and _has_objects(Path(place.url)):
-            return DataError("branch_missing", f"HEAD of {place.url} is missing or damaged; point it to a branch")
-        return ConfigError(f"{place.url} is no git repository; correct it in [[sources]] ({text})")
-    if place.kind == "https" and _AUTHENTICATION.search(text):
-        return ConfigError(
-            f"{place.url} does not exist, is private or is refused ({text}); "
-            "a private repository can be cloned by hand and given as a path"
-        )
-    if place.kind == "https" and _NETWORK.search(text):
-        return TransientError(f"{place.url}: {text}")
-    return DataError("git_failed", text)
-
-
-def _has_objects(path: Path) -> bool:
-    """Say whether a folder is a repository but for its HEAD, without which git takes it for none."""
-    return any((folder / "objects").is_dir() and (folder / "refs").is_dir() for folder in (path, path / ".git"))
-
-
 @contextmanager
 def _explained(place: Place) -> Iterator[None]:
     """Turn errors of the file system into ones that say what to do."""
@@ -189,28 +116,56 @@ def _explained(place: Place) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _meaning(place, "No space left on device") from error
+            raise meaning(place, "No space left on device") from error
         raise ConfigError(f"cannot keep the clone of {place.url}: {error}; choose another --workspace") from error
 
 
-def _clone_or_fetch(place: Place, target: Path) -> None:
+def thin_out(git_dir: Path) -> bool:
+    """Take a partial clone's trees and blobs away; say whether there were any. Whole clones stay as they are."""
+    if not is_partial(git_dir):
+        return False
+    with _fresh_folder(git_dir) as fresh:
+        drop_contents(git_dir, fresh)
+        _replace(git_dir, fresh)
+    return True
+
+
+def complete(git_dir: Path) -> None:
+    """Fetch all of a partial clone, for a source that cannot give parts; raise as `open_clone`."""
+    source = source_of(git_dir)
+    if source is None:
+        return
+    head = (git_dir / "HEAD").read_text(encoding="utf-8").strip()
+    ref = head.removeprefix("ref: ") if head.startswith("ref: ") else DETACHED
+    with _explained(source.place), _fresh_folder(git_dir) as fresh:
+        _create(source.place, ref, fresh, CloneOptions(limits=source.limits))
+        _replace(git_dir, fresh)
+
+
+def _clone_or_fetch(place: Place, target: Path, options: CloneOptions) -> None:
     ref = _remote_ref(place, target.parent)
-    if target.exists() and not shallow_boundary(target):
+    if target.exists() and not shallow_boundary(target) and not (options.whole and is_partial(target)):
         try:
-            _fetch(place, ref, target)
+            _fetch(place, ref, target, options)
             return
-        except (DataError, ConfigError):
+        except (DataError, ConfigError) as error:
             # A damaged clone, the lock of a killed git, or a source that cannot pack what is new because it lacks
             # blobs: copy it as a whole.
-            pass
+            if _is_too_large(error):
+                raise
     with _fresh_folder(target) as fresh:
-        _create(place, ref, fresh)
+        if options.whole or place.kind != "https" or not _create_partial(place, ref, fresh, options):
+            _create(place, ref, fresh, options)
         _replace(target, fresh)
+
+
+def _is_too_large(error: PipelineError) -> bool:
+    return isinstance(error, DataError) and error.reason == "clone_too_large"
 
 
 def _remote_ref(place: Place, cwd: Path) -> str:
     """Return the source's ref to walk: `refs/heads/<branch>`, or `HEAD` when that is detached."""
-    listing = _git(place, cwd, "ls-remote", "--symref", "--", place.url, "HEAD", "refs/heads/*")
+    listing = ask(place, cwd, "ls-remote", "--symref", "--", place.url, "HEAD", "refs/heads/*")
     pairs = [line.split("\t", 1) for line in listing.splitlines() if "\t" in line]
     refs = {name: value for value, name in pairs if not value.startswith("ref: ")}
     branches = sorted(name.removeprefix("refs/heads/") for name in refs if name.startswith("refs/heads/"))
@@ -238,27 +193,59 @@ def _can_be_set(branch: str) -> bool:
     return True
 
 
-def _create(place: Place, ref: str, fresh: Path) -> None:
+def _create_partial(place: Place, ref: str, fresh: Path, options: CloneOptions) -> bool:
+    """Clone the commits of the one branch; say whether the source can do that."""
+    try:
+        make_partial(place, ref, _local(ref), fresh, options.limits)
+        _point_head(ref, fresh)
+    except (DataError, ConfigError) as error:
+        if _is_too_large(error):
+            raise
+        shutil.rmtree(fresh)
+        fresh.mkdir()
+        return False
+    return True
+
+
+def _create(place: Place, ref: str, fresh: Path, options: CloneOptions) -> None:
     """Clone the one branch; a local source by copying its objects, which works even when it lacks some."""
-    options = ["--bare", "--quiet", "--single-branch", "--no-tags"]
+    flags = ["--bare", "--quiet", "--single-branch", "--no-tags"]
     if ref.startswith("refs/heads/"):
-        options.append(f"--branch={ref.removeprefix('refs/heads/')}")
+        flags.append(f"--branch={ref.removeprefix('refs/heads/')}")
     if place.kind == "path":
-        options.append("--no-hardlinks")
-    Git.check_unsafe_options(options, ["--upload-pack", "-u", "--config", "-c", "--template"])
-    _git(place, fresh.parent, "clone", *options, "--", place.url, str(fresh))
+        flags.append("--no-hardlinks")
+    limits = replace(options.limits, folder=fresh)
+    ask(place, fresh.parent, "clone", *flags, "--", place.url, str(fresh), limits=limits)
+    if place.kind == "path":
+        copy_note(Path(place.url), fresh)
     if ref == DETACHED:
         head = run_git(fresh, "rev-parse", "--verify", "HEAD").decode().strip()
         run_git(fresh, "update-ref", _DETACHED_REF, head)
 
 
-def _fetch(place: Place, ref: str, target: Path) -> None:
+def _fetch(place: Place, ref: str, target: Path, options: CloneOptions) -> None:
     """Bring an existing clone up to date, rewritten history included, and point HEAD to the ref."""
-    local = _DETACHED_REF if ref == DETACHED else ref
-    options = ["--quiet", "--no-tags", "--force", "--no-write-fetch-head", "--no-recurse-submodules"]
-    _git(place, target, "fetch", *options, "--", place.url, f"+{ref}:{local}")
+    if is_partial(target) and place.kind == "https":
+        check_packs(target)
+        write_note(target, place, options.limits)
+        fetch_commits(place, ref, _local(ref), target, options.limits)
+        _point_head(ref, target)
+        count_commits(target, _head_commit(place, target))
+        return
+    flags = ["--quiet", "--no-tags", "--force", "--no-write-fetch-head", "--no-recurse-submodules"]
+    command = ["fetch", *flags, "--", place.url, f"+{ref}:{_local(ref)}"]
+    ask(place, target, f"--git-dir={target}", *command, limits=options.limits)
+    _point_head(ref, target)
+
+
+def _local(ref: str) -> str:
+    return _DETACHED_REF if ref == DETACHED else ref
+
+
+def _point_head(ref: str, target: Path) -> None:
+    """Point HEAD to the ref that is walked."""
     if ref == DETACHED:
-        head = run_git(target, "rev-parse", "--verify", local).decode().strip()
+        head = run_git(target, "rev-parse", "--verify", _DETACHED_REF).decode().strip()
         run_git(target, "update-ref", "--no-deref", "HEAD", head)
     else:
         run_git(target, "symbolic-ref", "HEAD", ref)
@@ -317,8 +304,8 @@ def _fill(place: Place, stream: bytes, ref: str, fresh: Path) -> None:
         run_git(fresh, "fast-import", "--quiet", "--force", "--date-format=raw-permissive", input=stream)
         run_git(fresh, "symbolic-ref", "HEAD", ref)
     except DataError as error:
-        if _DISK_FULL.search(error.detail):
-            raise _meaning(place, error.detail) from None
+        if is_disk_full(error.detail):
+            raise meaning(place, error.detail) from None
         raise ConfigError(f"{place.url} is no valid fast-import stream ({error.detail}); correct it") from None
 
 

@@ -4,19 +4,22 @@ Old blobs are too many to parse, and too many for git's diffs. Each blob is read
 what differs is searched for lines that begin a definition, which are remembered by digest. A method of the window whose
 first `def` line stands there is then compared, token by token, with the definitions of the blobs that brought such a
 line or changed what follows it.
+
+Where only a part of the old commits is searched, what a commit takes away counts as well: a definition that stood
+before that part began and is taken away in it, or in the window, is one of the blob before.
 """
 
 import re
 from codecs import BOM_UTF8
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from miners.changes import PYTHON_ONLY, stream_changes
+from miners.changes import PYTHON_ONLY, FileChange, stream_changes
 from miners.git_process import read_blobs
 from miners.outline import Outline, line_at, outline, revise
 from schemas.history import HistoricFile
@@ -27,6 +30,9 @@ _DEFINITION = re.compile(rb"[ \t\f]*(?:async[ \t]+)?def[ \t\\]")
 _DIGEST_BYTES = 4  # a false match of two lines costs one more comparison and no more
 # Versions of one path that are kept because a later one may follow on them; a path has few open branches at a time.
 _MAX_TEXT_BYTES = 32_000_000
+
+
+Parents = Mapping[str, Sequence[str]]
 
 
 @dataclass(slots=True)
@@ -64,27 +70,31 @@ def _place(file: HistoricFile) -> tuple[str, str, str]:
     return file.repo, file.commit_id, file.blob_id
 
 
-def read_history(git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int) -> History:
+def read_history(
+    git_dir: Path, commit_ids: Sequence[str], repo: str, max_file_bytes: int, parents: Parents | None = None
+) -> History:
     """Return the blobs with which commits brought or changed definitions, by commit in the given order and path.
 
     A merge brings what differs from all of its parents. Files above the limit are not looked into. A commit that git
     cannot show, with all blobs before and behind its changes, is an exclusion (`commit_unreadable`).
+
+    With `parents`, the parents by commit, these commits' blobs before are returned too, with the definitions that the
+    commit changes or takes away, as blobs of the parent. Commits that are there alone count for nothing else.
     """
-    order = {commit_id: place for place, commit_id in enumerate(commit_ids)}
-    broken: set[str] = set()
+    old_ids, broken = frozenset(commit_ids), set[str]()
+    ids = [*commit_ids, *(commit_id for commit_id in parents or () if commit_id not in old_ids)]
+    order = {commit_id: place for place, commit_id in enumerate(ids)}
     digests = _Digests()
-    found: dict[tuple[int, bytes, str], tuple[str, ...]] = {}
-    for change, old, version in _versions(git_dir, _changes(git_dir, commit_ids, broken), max_file_bytes):
+    found: dict[tuple[int, bytes, str, str], tuple[str, ...]] = {}
+    changes = _changes(git_dir, ids, broken)
+    both = (side for change in changes for side in _sides(*change, parents or {}, of_old=change[0] in old_ids))
+    for change, old, version in _versions(git_dir, both, max_file_bytes):
         if version is None or (old is None and change.old_id is not None):
-            broken.add(change.commit_id)
+            broken.add(change.by)
         elif lines := version.brought(old):
             headers = tuple(dict.fromkeys(map(digests.__getitem__, lines)))
-            found[order[change.commit_id], change.path, change.blob_id] = headers
-    files = [
-        HistoricFile(repo, commit_ids[key[0]], key[2], found[key])
-        for key in sorted(found)
-        if commit_ids[key[0]] not in broken
-    ]
+            found[order[change.by], change.path, change.blob_id, change.commit_id] = headers
+    files = [HistoricFile(repo, key[3], key[2], found[key]) for key in sorted(found) if ids[key[0]] not in broken]
     detail = "git cannot show its changes"
     excluded = [
         Exclusion(f"{repo}@{commit_id}", STAGE, "commit_unreadable", detail)
@@ -103,27 +113,38 @@ class _Digests(dict[bytes, str]):
 
 
 class _Change(NamedTuple):
-    """A path with new contents."""
+    """A version of a path that is looked at beside another one."""
 
     commit_id: str
-    """The commit."""
+    """The commit whose tree holds it."""
     path: bytes
     """The path."""
     old_id: str | None
-    """The blob in the first parent, None without one."""
+    """The other version: the blob in the first parent, or the one after the commit; None without one."""
     blob_id: str
-    """The blob after the commit."""
+    """The version: the blob after the commit, or the one in a parent."""
+    by: str
+    """The commit that makes the change."""
 
 
-def _changes(git_dir: Path, commit_ids: Sequence[str], broken: set[str]) -> Iterator[_Change]:
+def _changes(git_dir: Path, commit_ids: Sequence[str], broken: set[str]) -> Iterator[tuple[str, FileChange]]:
     """Yield what commits change; those whose trees git cannot read are added to `broken`."""
     for commit_id, records, problem in stream_changes(git_dir, commit_ids, PYTHON_ONLY):
         if problem is not None:
             broken.add(commit_id)
         for record in records:
-            if record.has_new_contents:
-                old = record.before[0]
-                yield _Change(commit_id, record.path, None if old is None else old.blob_id, record.blob_id or "")
+            yield commit_id, record
+
+
+def _sides(commit_id: str, record: FileChange, parents: Parents, *, of_old: bool) -> Iterator[_Change]:
+    """Yield the version that a change brings, when the commit is an old one, and those that it takes away."""
+    if of_old and record.has_new_contents:
+        old = record.before[0]
+        yield _Change(commit_id, record.path, None if old is None else old.blob_id, record.blob_id or "", commit_id)
+    if record.has_new_contents or record.blob_id is None:
+        for parent_id, before in zip(parents.get(commit_id, ()), record.before, strict=False):
+            if before is not None:
+                yield _Change(parent_id, record.path, record.blob_id, before.blob_id, commit_id)
 
 
 @dataclass(slots=True)

@@ -242,6 +242,13 @@ def _known(expression: str) -> str | None:
     return expression if is_listed(expression) else None
 
 
+def may_tell_licence(path: bytes) -> bool:
+    """Tell whether a detector may read a file, by its path."""
+    folder, _, raw_name = path.rpartition(b"/")
+    is_reuse = folder.rpartition(b"/")[2] == _REUSE.encode()
+    return is_reuse or (_SIGNS.search(raw_name) is not None and _may_tell(display_path(raw_name)))
+
+
 def _may_tell(name: str) -> bool:
     """Tell whether a file's name is that of a licence file or of project metadata."""
     return name in METADATA_FILES or (_LICENCE_FILE.fullmatch(name) is not None and _NOT_A_TEXT.search(name) is None)

@@ -1,7 +1,8 @@
 """What there is to mine of a repository: the commits of the window, what each changes, and ranges of equal work."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -27,6 +28,8 @@ class Range:
     """Consecutive commits of the window, parents first, with what they change."""
     old_ids: list[str]
     """Commits that are not mined, to be searched for definitions that may come back."""
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The parents of all these commits when not the whole history is searched: what they take away counts then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class MiningPlan:
     """When a commit that now lies in the future comes into the window; null when there is none."""
     seen_python: bool
     """Some commit of the window touches a Python file."""
+    searches_part: bool = False
+    """Not all commits outside the window are to be searched, but some."""
 
     def ranges(self, n_workers: int) -> list[Range]:
         """Return the work in at most `n_workers` ranges of about equal cost; small work is not split."""
@@ -76,7 +81,13 @@ class MiningPlan:
         n_ranges = max(1, min(n_workers, worth))
         changes = _split(self.changes, weights, n_ranges)
         old_ids = _split(self.old_ids, [1] * len(self.old_ids), n_ranges)
-        return [Range(*parts) for parts in zip(changes, old_ids, strict=True)]
+        return [Range(*parts, self._parents(*parts)) for parts in zip(changes, old_ids, strict=True)]
+
+    def _parents(self, changes: Sequence[CommitChanges], old_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        if not self.searches_part:
+            return {}
+        parents = {header.commit_id: header.parent_ids for header in self.headers}
+        return {commit_id: parents[commit_id] for commit_id in (*old_ids, *(item.commit_id for item in changes))}
 
 
 def _split(items: Sequence[Item], weights: Sequence[int], n_parts: int) -> list[list[Item]]:
@@ -111,7 +122,8 @@ def plan_mining(
     outside = frozenset(header.commit_id for header in headers) - mined - future_commits(selected.excluded)
     seen_python = any(item.has_python for item in changes)
     searched = frozenset() if anew or former is None or reached is None or not former.searched else reached
-    to_search = outside - searched if config.search_history and seen_python else frozenset()
+    first = config.history_start(window.since)
+    to_search = outside - searched if first is not None and seen_python else frozenset()
     return MiningPlan(
         headers=headers,
         excluded=selected.excluded,
@@ -120,10 +132,21 @@ def plan_mining(
         rewritten=former is not None and reached is None,
         anew=anew,
         changes=[item for item in changes if item.commit_id not in done],
-        old_ids=[header.commit_id for header in headers if header.commit_id in to_search and header.readable],
+        old_ids=[
+            header.commit_id
+            for header in headers
+            if header.commit_id in to_search and header.readable and is_from(header, first)
+        ],
         valid_until=_valid_until(headers, selected.excluded, repo),
         seen_python=seen_python,
+        searches_part=first is not None and first > -math.inf,
     )
+
+
+def is_from(header: CommitHeader, first: float | None) -> bool:
+    """Say whether a commit was committed at a moment or later; one without a date counts for the whole history only."""
+    epoch = -math.inf if header.committer_epoch is None else header.committer_epoch
+    return first is not None and epoch >= first
 
 
 def ancestors(headers: Sequence[CommitHeader], head: str) -> frozenset[str] | None:

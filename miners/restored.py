@@ -15,6 +15,7 @@ from miners.history import header_digest, header_line
 from miners.methods import MethodSpan, token_hashes
 from miners.novelty import DefinitionStore, Earlier, similarity
 from miners.origins import Lineage, with_origin
+from miners.partial import fetch_objects, fetch_trees
 from miners.sources import decode_source
 from miners.syntax import definition_of, iter_tokens, parse
 from schemas.errors import DataError
@@ -51,10 +52,12 @@ def restore_from_history(
     for file in files:
         for index in chain.from_iterable(wanted.get(header, ()) for header in file.headers):
             by_blob.setdefault(file.blob_id, {}).setdefault(index, []).append(file)
+    fetch_objects(reader.git_dir, sorted(by_blob))  # those of a former run may be gone from a partial clone
     search = _Search(methods, reader, max_file_bytes)
     brought = search.look_into(by_blob)
     commit_ids = {file.commit_id for found in brought.values() for file in found}
     lineage = Lineage(headers, commit_ids | {methods[index].commit_id for index in brought})
+    fetch_trees(reader.git_dir, sorted(commit_ids))
     dates = {header.commit_id: header.committer_epoch or 0 for header in headers if header.commit_id in commit_ids}
     rows = list(methods)
     for index, found in brought.items():

@@ -86,7 +86,9 @@ def take_range(clone: Clone, config: MiningConfig, selected: frozenset[str], par
             miner.take(item)
         miner.add_diffs()
     taken = miner.taken
-    taken.history = read_history(clone.git_dir, part.old_ids, clone.record.repo, config.max_file_bytes)
+    taken.history = read_history(
+        clone.git_dir, part.old_ids, clone.record.repo, config.max_file_bytes, part.parents
+    )  # fmt: skip
     return taken
 
 

@@ -59,6 +59,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
     },
     ("sources",): {
         "branch_missing": "HEAD is damaged or names a branch that does not exist, and none is configured",
+        "clone_too_large": "more of it would have to be kept than `clones.max_megabytes`",
         "commit_missing": "the repository has not got a commit of which answers are to be scored",
         "git_failed": "git could not read the repository; the detail has its words",
         "history_broken": "the branch's newest commit cannot be read",
@@ -67,6 +68,7 @@ REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
         "commit; the detail names the one that is mined",
         "repository_shallow": "a shallow clone whose history ends inside the window, so that its oldest commits would "
         "look as if they had brought everything",
+        "repository_unreachable": "its host did not give it out at any of several tries; the next run tries again",
         "repository_without_python": "no Python file at the head or in the window",
         "source_missing": "an optional source that does not exist or is no repository",
     },

@@ -13,10 +13,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar, Union, get_args, get_origin, get_type_hints
 
-from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
-
+from schemas.clones import ClonesConfig, check_clones, history_start
 from schemas.errors import ConfigError
 from schemas.execution import RealCodeConfig, check_real_code
+from schemas.licence_names import check_licence_names
 from schemas.opt_out import OptOutConfig
 from schemas.overrides import override
 from schemas.records import Novelty
@@ -107,8 +107,13 @@ class MiningConfig:
         "versioneer.py",
     )
     """File name patterns that mark generated code."""
-    search_history: bool = True
-    """Search the commits outside the window for definitions that come back in it (`restored`)."""
+    search_history: str = "2y"
+    """How long before the window old commits are searched for definitions that come back in it (`restored`): `all`,
+    `none`, or years such as `2y`; the versions before their changes and before those of the window count as well."""
+
+    def history_start(self, since: datetime) -> float | None:
+        """Return from when on old commits are searched (`schemas.clones.history_start`)."""
+        return history_start(self.search_history, since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +195,8 @@ class Config:
     """Which commits count."""
     search: SearchConfig | None = None
     """A search for repositories on GitHub, null without one."""
+    clones: ClonesConfig = field(default_factory=ClonesConfig)
+    """Limits of clones."""
     mining: MiningConfig = field(default_factory=MiningConfig)
     """Limits and marks of the miner."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -327,7 +334,9 @@ def _check(config: Config) -> None:
     if config.window.until is not None and config.window.until <= config.window.since:
         raise ConfigError("window.until must be later than window.since")
     _check_limits(config)
-    _check_licences(config.licences)
+    check_licence_names(config.licences.allow)
+    check_clones(config.clones)
+    config.mining.history_start(config.window.since)
     if not 0.0 < config.dedup.threshold <= 1.0:
         raise ConfigError("dedup.threshold must be above 0 and at most 1")
     if config.features.novelty == (Novelty.COPIED_OLD,) and config.dedup.copied_old is OldCode.OFF:
@@ -360,22 +369,6 @@ def _check_limits(config: Config) -> None:
     ):
         if not values or len(set(values)) != len(values):
             raise ConfigError(f"{listed} must name at least one and none twice")
-
-
-def _check_licences(licences: LicencesConfig) -> None:
-    """Refuse names that no licence expression could have."""
-    if licences.allow == ("*",):
-        return
-    for name in licences.allow:
-        try:
-            spelling = canonicalize_license_expression(name)
-        except InvalidLicenseExpression:
-            spelling = None
-        if spelling != name or re.search(r" (?:AND|OR) |[()]|LicenseRef-", name):
-            known = f"did you mean {spelling!r}?" if spelling and spelling != name else "as 'MIT', or ['*'] for all"
-            raise ConfigError(
-                f"licences.allow must list single SPDX ids (https://spdx.org/licenses/), {known}: {name!r}"
-            )
 
 
 def _check_source(source: SourceConfig, where: str) -> None:

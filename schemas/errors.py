@@ -4,7 +4,8 @@
     ├── ConfigError      the user has to change something: stop at once, exit code 2
     ├── DataError        a row, file, commit or repository is unusable: it becomes an Exclusion
     └── TransientError   network or another passing fault: retried, then the job ends incomplete
-        └── SandboxError the sandbox itself failed: says nothing about the code that was to run in it
+        ├── SandboxError the sandbox itself failed: says nothing about the code that was to run in it
+        └── UnreachableError a source of a repository failed at every one of several tries
 
 Every message says what happened and what to do about it.
 """
@@ -33,6 +34,10 @@ class DataError(PipelineError):
 
 class TransientError(PipelineError):
     """A passing fault (network, remote server): worth a retry."""
+
+
+class UnreachableError(TransientError):
+    """A repository's source did not answer, at every one of several tries."""
 
 
 class SandboxError(TransientError):

@@ -8,9 +8,10 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from flows.cloning import open_source
 from flows.run import open_run
 from flows.sources import plan_sources
-from flows.steps import mine_commits, open_source
+from flows.steps import mine_commits
 from miners.clone import Clone
 from tests.builders import RepoBuilder
 from tests.flows.support import AFTER, BEFORE, postquem, source_text, write_config

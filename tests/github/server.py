@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import random
 import shutil
 import socket
@@ -19,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from tests.github.git_server import hand_on
 from tests.github.queries import InvalidQuery, matching
 from tests.github.universe import Repository
 
@@ -29,6 +29,7 @@ PRIMARY = "API rate limit exceeded for user ID 1."
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 WINDOWS = {"search": 60, "core": 3_600}
 FAULTS = ("limit 403", "limit 429", "429", "500", "502", "truncated", "reset", "slow")
+GIT_FAULTS = ("403", "429", "500", "502", "truncated", "reset", "slow")
 STALL_SECONDS = 1.3  # longer than the one second for which the tests' client waits
 
 
@@ -89,6 +90,14 @@ class Hub:
     """Whether the search of this number runs out of time."""
     before_search: Callable[[int], None] = lambda number: None
     """Called before each search, so that what it finds can move."""
+    git_fault_rate: float = 0.0
+    """Share of the requests to git that a fault befalls."""
+    git_bytes: int = 0
+    """Bytes that git has sent so far."""
+    partial: bool = True
+    """Whether git gives parts of repositories."""
+    before_git: Callable[[str], None] = lambda path: None
+    """Called before each request to git with its path."""
     asked: list[Asked] = field(default_factory=list)
     base: str = ""
     port: int = 0
@@ -256,29 +265,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _git(self, path: str, query: str) -> None:
         """Hand a request on to `git http-backend`."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        environment = {
-            "PATH": os.environ["PATH"],
-            "GIT_PROJECT_ROOT": str(self.hub.root),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "REQUEST_METHOD": self.command,
-            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-        }
-        done = subprocess.run(
-            ["git", "-c", "safe.directory=*", "http-backend"], input=body, env=environment, capture_output=True
-        )
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        fields = dict(line.split(": ", 1) for line in head.decode().splitlines() if ": " in line)
-        status = int(fields.pop("Status", "200").split()[0])
-        self.hub.asked.append(Asked(path, dict(parse_qsl(query)), None, status))
-        self._send(Reply(status, content, {name.lower(): text for name, text in fields.items()}), "")
+        hub = self.hub
+        assert hub.root is not None
+        with hub.lock:
+            hub.before_git(path)
+            fault = hub.rng.choice(GIT_FAULTS) if hub.rng.random() < hub.git_fault_rate else ""
+        status, sent = hand_on(self, hub.root, fault, partial=hub.partial)
+        with hub.lock:
+            hub.asked.append(Asked(path, dict(parse_qsl(query)), None, status))
+            hub.git_bytes += sent
 
     def log_message(self, format: str, *args: object) -> None:
         """Stay silent."""

@@ -11,7 +11,7 @@ from tests.builders import RepoBuilder, git
 
 SINCE = datetime(2024, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-OLD = "1600000000 +0000"
+OLD = "1660000000 +0000"  # 2022: old commits that are searched by default
 REPO = "example/hostile"
 GOOD = b"def good(width, height):\n    return width * height\n"
 BETTER = b"def better(value):\n    return -(-value // 1)\n"

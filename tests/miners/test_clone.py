@@ -137,7 +137,7 @@ class TestLocalClones:
     def test_a_source_of_another_user(self, repo: RepoBuilder, repos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         head = repo.commit({"a.py": b"1"})
         environment = git_environment() | {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
-        monkeypatch.setattr("miners.clone.git_environment", lambda: environment)
+        monkeypatch.setattr("miners.remote.git_environment", lambda: environment)
         assert open_clone(place_of(repo.path), repos).record.head == head
 
     def test_a_damaged_clone_is_made_anew(self, repo: RepoBuilder, repos: Path) -> None:

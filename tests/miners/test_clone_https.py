@@ -48,6 +48,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     files = ["-keyout", str(key), "-out", str(certificate)]
     subprocess.run([openssl, *request, *names, *files], check=True, capture_output=True)
     monkeypatch.setenv("GIT_SSL_CAINFO", str(certificate))
+    monkeypatch.setattr("miners.remote.PAUSES", (0.0,))
     statuses: dict[str, int] = {}
 
     class Handler(SimpleHTTPRequestHandler):
@@ -146,6 +147,7 @@ class TestHttps:
     def test_a_server_that_does_not_answer_is_worth_a_retry(self, repos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr("miners.remote.PAUSES", (0.0,))
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
             url = f"https://127.0.0.1:{taken.getsockname()[1]}/owner/name"

@@ -114,7 +114,7 @@ class TestRanges:
         builder = RepoBuilder(tmp_path / "repo.git")
         builder.commit({"a.py": b"x = 1\n"})
         plan = plan_mining(clone_of(builder), MiningConfig(), WindowConfig(SINCE), NOW)
-        assert plan.ranges(8) == [Range(plan.changes, [])]
+        assert plan.ranges(8) == [Range(plan.changes, [], {plan.changes[0].commit_id: ()})]
 
     def test_consecutive_parts_of_about_equal_numbers_of_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -84,9 +84,9 @@ class TestRestored:
         assert {report.stage: (report.rows_in, report.rows_out) for report in mined.reports}["history"] == (2, 2)
 
     def test_the_oldest_of_several_old_commits_is_named(self, builder: RepoBuilder) -> None:
-        old = builder.commit({"z.py": AREA}, author_date="1500000000 +0000")
-        builder.commit({"z.py": None, "b.py": AREA + b"\n\n"}, author_date="1550000000 +0000")
-        builder.commit({"b.py": b"x = 1\n"}, author_date="1560000000 +0000")
+        old = builder.commit({"z.py": AREA}, author_date="1650000000 +0000")
+        builder.commit({"z.py": None, "b.py": AREA + b"\n\n"}, author_date="1655000000 +0000")
+        builder.commit({"b.py": b"x = 1\n"}, author_date="1656000000 +0000")
         back = builder.commit({"new.py": AREA})
         assert rows(mine_at(builder)) == [(back, "new.py", "area", "restored", f"{old}:z.py:area")]
 
@@ -156,7 +156,7 @@ class TestRestored:
         builder.commit({"a.py": AREA}, author_date=OLD)
         builder.commit({"a.py": b"x = 1\n"}, author_date=OLD)
         back = builder.commit({"a.py": AREA})
-        mined = mine_at(builder, config=MiningConfig(search_history=False))
+        mined = mine_at(builder, config=MiningConfig(search_history="none"))
         assert rows(mined) == [(back, "a.py", "area", "added", None)]
         assert mined.history == []
 
@@ -285,3 +285,58 @@ def test_an_octopus_merge_brings_what_none_of_its_parents_has(builder: RepoBuild
         (tips[2], "d.py", "d", "added", None),
         (merge, "e.py", "round_up", "added", None),
     ]
+
+
+LONG_AGO, LATELY = "1500000000 +0000", "1690000000 +0000"  # 2017 and July 2023
+
+
+class TestPartOfTheHistory:
+    """`search_history = "2y"`: commits from 2022 on, and what stood before them."""
+
+    def test_code_that_was_taken_away_lately_is_found_however_old_it_is(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        last = builder.commit({"b.py": b"x = 1\n"}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=LATELY, committer_date=LATELY)
+        back = builder.commit({"a.py": AREA})
+        assert rows(mine_at(builder)) == [(back, "a.py", "area", "restored", f"{last}:a.py:area")]
+
+    def test_code_that_the_window_takes_away_is_found_with_its_file(self, builder: RepoBuilder) -> None:
+        last = builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        gone = builder.commit({"a.py": None, "b.py": ROUND + AREA.replace(b"*", b"+")})
+        back = builder.commit({"c.py": AREA})
+        assert rows(mine_at(builder)) == [
+            (gone, "b.py", "area", "added", None),
+            (back, "c.py", "area", "restored", f"{last}:a.py:area"),
+        ]
+
+    def test_code_that_was_taken_away_long_ago_is_not(self, builder: RepoBuilder) -> None:
+        first = builder.commit({"a.py": AREA}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        back = builder.commit({"a.py": AREA})
+        assert rows(mine_at(builder)) == [(back, "a.py", "area", "added", None)]
+        mined = mine_at(builder, config=MiningConfig(search_history="all"))
+        assert rows(mined) == [(back, "a.py", "area", "restored", f"{first}:a.py:area")]
+
+    def test_what_a_merge_takes_away_counts_for_each_parent(self, builder: RepoBuilder) -> None:
+        base = builder.commit({"x.py": b"x = 1\n"}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        side = builder.commit(
+            {"a.py": AREA}, parents=[base], branch="side", author_date=LONG_AGO, committer_date=LONG_AGO
+        )
+        main = builder.commit({"a.py": ROUND}, parents=[base], author_date=LONG_AGO, committer_date=LONG_AGO)
+        builder.commit({"a.py": b"y = 1\n"}, "Merge", parents=[main, side])
+        back = builder.commit({"b.py": AREA, "c.py": ROUND})
+        assert rows(mine_at(builder)) == [
+            (back, "b.py", "area", "restored", f"{side}:a.py:area"),
+            (back, "c.py", "round_up", "restored", f"{main}:a.py:round_up"),
+        ]
+
+    def test_a_grown_history_gives_what_a_whole_one_gives(self, builder: RepoBuilder) -> None:
+        builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=LONG_AGO, committer_date=LONG_AGO)
+        builder.commit({"a.py": b"x = 1\n"}, author_date=LATELY, committer_date=LATELY)
+        month = builder.commit({"b.py": b"x = 2\n"})
+        former = mine_at(builder)
+        builder.commit({"b.py": ROUND})
+        builder.commit({"c.py": AREA})
+        assert mine_at(builder, former=former) == mine_at(builder)
+        assert former.record.head == month
+        assert [row.novelty.value for row in mine_at(builder).methods] == ["restored", "restored"]

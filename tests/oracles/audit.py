@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     git_dir = options.git_dir / ".git" if (options.git_dir / ".git").exists() else options.git_dir
     head = git(git_dir, "rev-parse", "HEAD").decode().strip()
     record = RepositoryRecord("local/audit", "local", None, None, "HEAD", head, 0)
-    config = MiningConfig(search_history=options.history)
+    config = MiningConfig(search_history="all" if options.history else "none")
     mined = mine_repository(Clone(git_dir, record), config, WindowConfig(since, until), now)
     truth = extract(git_dir, since, until or now, search_history=options.history)
     result = compare(mined, truth)

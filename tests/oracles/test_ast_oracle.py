@@ -25,7 +25,7 @@ OLD = "1600000000 +0000"
 def mine(builder: RepoBuilder, search_history: bool = True) -> MinedRepository:
     head = git(builder.git_dir, "rev-parse", "HEAD").decode().strip()
     record = RepositoryRecord("example/built", "local", None, None, "main", head, 1)
-    config = MiningConfig(search_history=search_history)
+    config = MiningConfig(search_history="all" if search_history else "none")
     return mine_repository(Clone(builder.git_dir, record), config, WindowConfig(SINCE), NOW)
 
 

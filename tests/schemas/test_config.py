@@ -89,7 +89,7 @@ def test_dates_are_read_as_utc(tmp_path: Path, since: str, expected: datetime) -
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ("[minning]\n", r"unknown key minning in the top level; known keys: sources, window, search, mining"),
+        ("[minning]\n", r"unknown key minning in the top level; known keys: sources, window, search, clones"),
         ("[mining]\nmax_bytes = 3\n", r"unknown key max_bytes in \[mining\]; known keys: max_file_bytes"),
         ("[mining]\nmax_file_bytes = 'x'\n", r"mining.max_file_bytes must be of type int, not 'x'"),
         ("[mining]\nmax_file_bytes = true\n", r"mining.max_file_bytes must be of type int, not True"),

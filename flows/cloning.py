@@ -1,0 +1,160 @@
+"""Repositories from their sources: opened, mined, their clones thinned out when the disk is full; faults by type."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from flows import steps, work
+from flows.discovering import explain_unusable
+from flows.run import Run
+from flows.sources import Source, drop_repeated
+from flows.steppers import Stepper
+from flows.versions import code_version
+from miners.clone import Clone, CloneOptions, check_shallow, open_clone, thin_out
+from miners.partial import clones_below, is_partial
+from miners.remote import Limits, folder_size
+from schemas.arrow import from_table
+from schemas.clones import ClonesConfig
+from schemas.errors import ConfigError, DataError, UnreachableError
+from schemas.records import Exclusion, Kept
+from schemas.references import OldCode
+from warehouse.ledger import Ledger, Unit, unit_key
+
+STAGE = "sources"
+PARTITION = "all"
+
+
+class Mined(NamedTuple):
+    """The repositories of a run."""
+
+    clones: list[Clone]
+    """Clones of those that were mined."""
+    units: list[Unit]
+    """What was mined of each."""
+    excluded: list[Exclusion]
+    """Those that could not be used, and why."""
+
+
+def open_sources(run: Run, stepper: Stepper, sources: Sequence[Source]) -> Kept[Clone]:
+    """Clone or fetch every repository, each history once; what cannot be used is excluded, to be tried again."""
+    _Disk(run).make_room()
+    fetching = threading.BoundedSemaphore(run.config.clones.parallel)
+
+    def open_one(run: Run, source: Source) -> Clone | Exclusion:
+        with fetching:
+            return open_source(run, source)
+
+    opened = stepper.each("clone", open_one, run, sources, lambda source: source.repo)
+    distinct = drop_repeated([item for item in opened if isinstance(item, Clone)])
+    return Kept(distinct.rows, [*(item for item in opened if isinstance(item, Exclusion)), *distinct.excluded])
+
+
+def mine_clones(run: Run, stepper: Stepper, clones: Sequence[Clone], sources: Sequence[Source]) -> Mined:
+    """Mine every repository; one whose files cannot be had is excluded, to be tried again at the next run."""
+    disk = _Disk(run)
+    optional = frozenset(source.repo for source in sources if source.config.optional)
+
+    def mine_one(run: Run, clone: Clone) -> Unit | Exclusion:
+        return _mine(run, clone, disk, optional=clone.record.repo in optional)
+
+    mined = stepper.each("mine", mine_one, run, clones, lambda clone: clone.record.repo)
+    units = [item for item in mined if isinstance(item, Unit)]
+    kept = [clone for clone, item in zip(clones, mined, strict=True) if isinstance(item, Unit)]
+    return Mined(kept, units, [item for item in mined if isinstance(item, Exclusion)])
+
+
+def open_source(run: Run, source: Source) -> Clone | Exclusion:
+    """Clone or fetch one repository; an unusable one is excluded, a wrong location is the user's to mend.
+
+    So is a network that fails for a source that must not be missing; others are tried again at the next run.
+    """
+    with run.progress.running("clone", source.repo):
+        try:
+            clone = open_clone(source.place, run.workspace.repos, source.former, clone_options(run.config.clones))
+            check_shallow(clone, run.config.window.since)
+        except DataError as error:
+            return Exclusion(source.repo, STAGE, error.reason, error.detail)
+        except ConfigError as error:
+            if not source.config.optional:
+                raise
+            why = None if source.found is None else explain_unusable(run, source.found)
+            return why or Exclusion(source.repo, STAGE, "source_missing", str(error))
+        except UnreachableError as error:
+            if not source.config.optional:
+                raise
+            return Exclusion(source.repo, STAGE, "repository_unreachable", str(error))
+        return clone
+
+
+def clone_options(config: ClonesConfig) -> CloneOptions:
+    """Return how repositories are cloned by a configuration."""
+    return CloneOptions(config.whole, Limits(config.timeout_minutes * 60.0, config.max_megabytes * 1_000_000))
+
+
+def _mine(run: Run, clone: Clone, disk: "_Disk", *, optional: bool) -> Unit | Exclusion:
+    """Mine a repository and read its tree at the cutoff, as long as their files are at hand."""
+    repo = clone.record.repo
+    try:
+        unit = steps.mine_commits(run, clone)
+        if run.config.dedup.copied_old is not OldCode.OFF:
+            steps.read_cutoff(run, clone)
+    except DataError as error:
+        return Exclusion(repo, STAGE, error.reason, error.detail)
+    except UnreachableError as error:
+        if not optional:
+            raise
+        return Exclusion(repo, STAGE, "repository_unreachable", str(error))
+    disk.settle(clone.git_dir)
+    return unit
+
+
+@dataclass
+class _Disk:
+    """How much the clones take; what is mined is thinned out when that is too much."""
+
+    run: Run
+    sizes: dict[Path, int] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def limit(self) -> int:
+        """Return the bytes that all clones may take together."""
+        return self.run.config.clones.disk_gigabytes * 1_000_000_000
+
+    def make_room(self) -> None:
+        """Thin out clones of earlier runs, those that were fetched longest ago first, until there is room."""
+        sizes = {path: folder_size(path) for path in clones_below(self.run.workspace.repos)}
+        for path in sorted(filter(is_partial, sizes), key=lambda path: (path.stat().st_mtime, path)):
+            if sum(sizes.values()) <= self.limit:
+                return
+            thin_out(path)
+            sizes[path] = folder_size(path)
+
+    def settle(self, git_dir: Path) -> None:
+        """Thin out a clone that is mined when all of them take too much."""
+        with self.lock:
+            if self.sizes is None:
+                self.sizes = {path: folder_size(path) for path in clones_below(self.run.workspace.repos)}
+            self.sizes[git_dir] = folder_size(git_dir)
+            if sum(self.sizes.values()) > self.limit and thin_out(git_dir):
+                self.sizes[git_dir] = folder_size(git_dir)
+
+
+def record_left_out(run: Run, excluded: Sequence[Exclusion]) -> Unit:
+    """Record which sources this run could not use: table exclusions."""
+    started = datetime.now(UTC)
+    key = unit_key(STAGE, "1", sorted([item.row_id, item.reason, item.detail] for item in excluded), [])
+    job = work.Job(STAGE, PARTITION, key, run.workspace.tables, run.config, code_version(), run.now)
+    unit = work.finish(job, started, {"exclusions": (Exclusion, list(excluded))}, [])
+    run.ledger.record(unit)
+    return unit
+
+
+def left_out(ledger: Ledger) -> dict[str, str]:
+    """Return the reason of every source that the last run could not use, by its name."""
+    unit = ledger.former(STAGE, PARTITION)
+    rows = [] if unit is None else from_table(ledger.read(unit, "exclusions"), Exclusion)
+    return {row.row_id: row.reason for row in rows}
