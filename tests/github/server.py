@@ -92,6 +92,8 @@ class Hub:
     """Called before each search, so that what it finds can move."""
     git_fault_rate: float = 0.0
     """Share of the requests to git that a fault befalls."""
+    git_broken: dict[str, str] = field(default_factory=dict)
+    """The fault of every request to git whose path begins so."""
     git_bytes: int = 0
     """Bytes that git has sent so far."""
     partial: bool = True
@@ -270,6 +272,7 @@ class _Handler(BaseHTTPRequestHandler):
         with hub.lock:
             hub.before_git(path)
             fault = hub.rng.choice(GIT_FAULTS) if hub.rng.random() < hub.git_fault_rate else ""
+            fault = next((fault for start, fault in hub.git_broken.items() if path.startswith(start)), fault)
         status, sent = hand_on(self, hub.root, fault, partial=hub.partial)
         with hub.lock:
             hub.asked.append(Asked(path, dict(parse_qsl(query)), None, status))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import miners.history
-from miners.history import header_digest, header_line, read_history
+from miners.history import header_digest, header_line, merged, read_history
 from schemas.history import HistoricFile
 from schemas.records import Exclusion
 from tests.builders import RepoBuilder
@@ -120,3 +120,37 @@ def test_the_line_that_begins_a_method(code: str, line: str) -> None:
 
 def test_code_without_a_definition_has_no_such_line() -> None:
     assert header_line("x = 1\n") is None
+
+
+class TestWithParents:
+    """What a commit changes or takes away is told of its parents, where only a part of the history is searched."""
+
+    def test_a_blob_before_has_what_the_commit_takes_away_or_changes(self, builder: RepoBuilder) -> None:
+        first = builder.commit({"a.py": AREA + ASYNC, "b.py": AREA})
+        second = builder.commit({"a.py": ASYNC + b"x = 1\n", "b.py": None})
+        third = builder.commit({"a.py": ASYNC.replace(b"inner\n", b"inner()\n"), "c.py": AREA})
+        history = read_history(builder.git_dir, [second], "o/r", LIMIT, {second: (first,), third: (second,)})
+        fetch, inner, area = digests("async def fetch(self):", "def inner(): pass", "def area(width, height):")
+        found = {(row.commit_id, row.blob_id): set(row.headers) for row in merged(history.files)}
+        assert found == {
+            (first, builder.blob_of(first, "a.py")): {area, fetch, inner},
+            (first, builder.blob_of(first, "b.py")): {area},
+            (second, builder.blob_of(second, "a.py")): {fetch, inner},
+        }
+        assert (history.n_commits, history.excluded) == (1, [])
+
+    def test_a_merge_takes_away_from_each_parent(self, builder: RepoBuilder) -> None:
+        root = builder.commit({"x.py": b"x = 1\n"})
+        side = builder.commit({"a.py": AREA}, parents=[root], branch="side")
+        main = builder.commit({"b.py": AREA}, parents=[root])
+        merge = builder.commit({"b.py": b"y = 1\n"}, "Merge", parents=[main, side])
+        history = read_history(builder.git_dir, [], "o/r", LIMIT, {merge: (main, side)})
+        assert [(row.commit_id, row.blob_id) for row in history.files] == [(main, builder.blob_of(main, "b.py"))]
+        assert history.n_commits == 0
+
+    def test_what_cannot_be_read_of_a_mined_commit_is_not_said_twice(self, builder: RepoBuilder) -> None:
+        old = builder.commit({"a.py": AREA, "b.py": ASYNC})
+        new = builder.commit({"a.py": b"x = 1\n", "b.py": b"y = 1\n"})
+        builder.remove(builder.blob_of(old, "a.py"))
+        history = read_history(builder.git_dir, [], "o/r", LIMIT, {new: (old,)})
+        assert (history.files, history.excluded, history.n_commits) == ([], [], 0)

@@ -1,0 +1,244 @@
+"""Month after month over HTTPS, in one process: what grows equals what is made anew; faults of clones cost no run."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import flows.cloning
+from flows.cloning import left_out
+from flows.recipe import BuildResult
+from flows.recipe import build as carry_out
+from flows.run import open_run
+from flows.status import ItemStatus, list_status
+from flows.steppers import PlainStepper
+from schemas.config import load_config
+from schemas.errors import PipelineError
+from tests.builders import RepoBuilder
+from tests.flows.support import AFTER, LATER, fingerprints, make_repositories, source_text
+from tests.github.server import Hub, make_certificate, serving
+from tests.github.universe import Repository, equal_universe
+from warehouse.lock import open_workspace
+
+MONTH = timedelta(days=30)
+
+
+class Here:
+    """A pool of workers that is this process."""
+
+    workers = 2
+
+    def run(self, function: Callable[..., object], *args: object) -> object:
+        return function(*args)
+
+    def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+class World:
+    """A hub with real repositories behind it and a configuration that searches it."""
+
+    def __init__(self, hub: Hub, folder: Path) -> None:
+        assert hub.root is not None
+        self.hub, self.folder, self.root = hub, folder, hub.root
+        self.repositories = make_repositories(hub.root)
+        self.now = datetime.now(UTC)
+        self.config = folder / "config.toml"
+        self.extra = ""
+
+    def named(self, *names: str, **former: tuple[str, ...]) -> None:
+        """Let the hub show repositories of these names; the id of each is that of the first name it had."""
+        ids = {"alpha": 11, "beta": 12, "gamma": 13, "delta": 14}
+        rows: list[Repository] = []
+        for row, name in zip(equal_universe(len(names)), names, strict=True):
+            first = former.get(name, (name,))[0]
+            was = tuple(f"acme/{old}" for old in former.get(name, ()))
+            rows.append(replace(row, name=f"acme/{name}", repo_id=ids[first], former_names=was))
+        self.hub.rows = rows
+
+    def build(self, workspace: str, until: str = "release") -> BuildResult:
+        self.config.write_text(
+            f"[release]\nversion = '1'\noverwrite = true\n[window]\nsince = 2024-01-01\n"
+            f"[search]\nstars = '>=3'\nrefresh = '1d'\napi_url = '{self.hub.base}/api/v3'\n{self.extra}"
+        )
+        with open_run(self.config, self.folder / workspace, 2) as run:
+            run.pool.close()
+            here = replace(run, pool=Here(), now=self.now)  # type: ignore[arg-type] # does what a pool does
+            return carry_out(here, PlainStepper(), until)
+
+    def status(self, workspace: str) -> list[ItemStatus]:
+        space = open_workspace(self.folder / workspace)
+        return list_status(load_config(self.config), self.folder, space)
+
+    def release(self, workspace: str) -> dict[str, str]:
+        return fingerprints(self.folder / workspace / "releases" / "1")
+
+    def compare(self, grown: str, scratch: str, aliases: dict[str, list[str]]) -> None:
+        """Assert that releases are equal but for earlier names, which only who saw them knows."""
+        files = [self.release(workspace) for workspace in (grown, scratch)]
+        assert {**files[0], "manifest.json": ""} == {**files[1], "manifest.json": ""}
+        folders = (self.folder / workspace / "releases" / "1" for workspace in (grown, scratch))
+        manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
+        for row in manifests[1]["repositories"]:
+            row["aliases"] += aliases.get(row["repo"], [])
+        assert manifests[0] == manifests[1]
+
+    def asked(self) -> list[str]:
+        """Return the paths of the requests to git since the last call, by repository and kind."""
+        paths = [asked.path for asked in self.hub.asked if asked.path.startswith("/acme/")]
+        self.hub.asked.clear()
+        return sorted(paths)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    made = make_certificate(tmp_path_factory.mktemp("certificate"))
+    if made is None:
+        pytest.skip("openssl makes the certificate of the loopback server")
+    return made
+
+
+@pytest.fixture
+def world(tmp_path: Path, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def] # noqa: ANN201 - a fixture
+    for name in ("GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.setenv(name, str(certificate[0]))
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_x")
+    monkeypatch.setattr("miners.remote.PAUSES", (0.0,) * 9)
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    hub = Hub([], root=tmp_path / "www")
+    with serving(hub, certificate):
+        yield World(hub, tmp_path)
+
+
+def test_a_release_of_the_grown_lake_equals_one_from_scratch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.named("alpha", "beta", "gamma")
+    monkeypatch.setattr(flows.cloning._Disk, "limit", 0)  # every clone is thinned out when it is mined
+    world.build("grown")
+    assert any(path.startswith("/acme/beta.git/") for path in world.asked())
+    first = world.release("grown")
+    packs = {path.parent.parent.parent.stem: path for path in (world.folder / "grown" / "repos").rglob("*.pack")}
+    assert sorted(packs) == ["alpha", "beta", "gamma"]
+    assert sum(path.stat().st_size for path in packs.values()) < 6_000  # commits alone
+
+    world.build("grown")  # nothing is new: what the branches point to, and no object
+    assert world.asked() == sorted(
+        f"/acme/{name}.git/{path}" for name in ("alpha", "beta", "gamma")
+        for path in ("info/refs", "info/refs", "git-upload-pack", "git-upload-pack")
+    )  # fmt: skip
+    assert world.release("grown") == first
+
+    world.now += MONTH
+    alpha, gamma = world.repositories["alpha"], world.repositories["gamma"]
+    alpha.commit({"cost.py": source_text("cost", 11), "mass.py": source_text("mass")}, "Weigh all of it", LATER)
+    gamma.commit({"speed.py": None}, "Remove it", LATER)
+    gamma.commit({"speed.py": source_text("speed")}, "Bring it back", LATER)
+    (world.root / "acme" / "beta.git").rename(world.root / "acme" / "better.git")
+    delta = RepoBuilder(world.root / "acme" / "delta.git")
+    delta.commit({"a.py": source_text("angle")}, "Add the angle", AFTER)
+    world.named("alpha", "better", "gamma", "delta", better=("beta",))
+    grown = world.build("grown")
+    renamed = [path for path in world.asked() if path.startswith("/acme/better.git/")]
+    scratch = world.build("scratch")
+    assert world.release("grown") != first
+    world.compare("grown", "scratch", aliases={"acme/better": ["acme/beta"]})
+    assert grown.testbed_rows == scratch.testbed_rows
+    names = sorted(path.parent.stem for path in (world.folder / "grown" / "repos").rglob("HEAD"))
+    assert names == ["alpha", "better", "delta", "gamma"]
+    assert (len(renamed), len([path for path in world.asked() if path.startswith("/acme/better.git/")])) == (
+        8,
+        9,
+    )  # its commits are there, under another name
+
+
+def test_faults_on_a_fifth_of_the_requests_to_git_change_no_release(world: World) -> None:
+    world.named("alpha", "gamma")
+    world.build("calm")
+    world.hub.git_fault_rate = 0.2
+    world.build("faulty")
+    assert world.release("faulty") == world.release("calm")
+    assert any(asked.status != 200 for asked in world.hub.asked if asked.path.startswith("/acme/"))
+
+
+@pytest.mark.parametrize(
+    ("start", "fault", "reason"),
+    [
+        ("/acme/beta.git/", "500", "repository_unreachable"),
+        ("/acme/beta.git/git-upload-pack", "truncated", "repository_unreachable"),
+        ("/acme/beta.git/", "404", "source_missing"),
+    ],
+)
+def test_a_clone_that_fails_costs_only_itself_and_is_tried_again(
+    world: World, start: str, fault: str, reason: str
+) -> None:
+    world.named("alpha", "beta", "gamma")
+    world.hub.git_broken = {start: fault}
+    result = world.build("data", "mine")
+    [sources] = [report for report in result.reports if report.stage == "sources"]
+    assert (sources.rows_in, sources.rows_out, sources.excluded_by_reason) == (3, 2, {reason: 1})
+    states = [(item.stage, item.partition, item.state) for item in world.status("data")]
+    assert [item for item in states if item[1] == "acme/beta"] == [("sources", "acme/beta", reason)]
+    assert [item[2] for item in states if item[0] == "mine"] == ["up to date", "up to date"]
+
+    world.hub.git_broken = {}
+    result = world.build("data", "mine")
+    [sources] = [report for report in result.reports if report.stage == "sources"]
+    assert (sources.rows_in, sources.rows_out) == (3, 3)
+    with open_run(world.config, world.folder / "data", 1) as run:
+        assert left_out(run.ledger) == {}
+
+
+def test_a_content_that_fails_after_the_commits_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.named("alpha", "beta")
+    plan_and_fetch = flows.work.plan_and_fetch
+
+    def failing(clone, *args):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN002, ANN202 - passed on
+        if clone.record.repo == "acme/beta":
+            world.hub.git_broken = {"/acme/beta.git/": "reset"}
+        return plan_and_fetch(clone, *args)
+
+    monkeypatch.setattr(flows.work, "plan_and_fetch", failing)
+    result = world.build("data", "mine")
+    [sources] = [report for report in result.reports if report.stage == "sources"]
+    assert sources.excluded_by_reason == {"repository_unreachable": 1}
+
+
+def test_a_source_that_must_not_be_missing_ends_the_run(world: World) -> None:
+    world.named("alpha")
+    world.hub.git_broken = {"/acme/beta/": "500"}
+    world.extra = f"[[sources]]\ngit = ['{world.hub.base}/acme/beta']\n"
+    with pytest.raises(PipelineError, match=r"clone failed for 1 of 2(?s:.*)acme/beta"):
+        world.build("data", "mine")
+    world.extra += "optional = true\n"
+    result = world.build("data", "mine")
+    [sources] = [report for report in result.reports if report.stage == "sources"]
+    assert sources.excluded_by_reason == {"repository_unreachable": 1}
+
+
+def test_one_that_is_too_large_is_left_out(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("miners.remote._LOOK_SECONDS", 0.001)
+    monkeypatch.setattr("miners.remote.folder_size", lambda folder: 2_000_000 if "beta" in str(folder) else 0)
+    world.named("alpha", "beta")
+    world.extra = "[clones]\nmax_megabytes = 1\n"
+    result = world.build("data", "mine")
+    [sources] = [report for report in result.reports if report.stage == "sources"]
+    assert sources.excluded_by_reason == {"clone_too_large": 1}
+
+
+def test_room_is_made_before_a_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clones of earlier runs are thinned out when all take too much, and their tables stay."""
+    world.named("alpha", "beta")
+    world.build("data", "mine")
+    tables = fingerprints(world.folder / "data" / "tables" / "methods")
+    repos = world.folder / "data" / "repos"
+    before = {path.name for path in repos.rglob("*.pack")}
+    monkeypatch.setattr(flows.cloning._Disk, "limit", 0)
+    world.asked()
+    world.build("data", "mine")
+    after = {path.name for path in repos.rglob("*.pack")}
+    assert (len(before), len(after), after <= before) == (6, 2, False)
+    assert fingerprints(world.folder / "data" / "tables" / "methods") == tables
+    assert len(world.asked()) == 2 * 4
