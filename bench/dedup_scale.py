@@ -45,7 +45,7 @@ def search(folder: str, start: int, stop: int, workers: int) -> int:
     root = Path(folder)
     config = root / "config.toml"
     config.write_text('[window]\nsince = 2024-01-01\n[[sources]]\ngit = ["none"]\n', encoding="utf-8")
-    _add_points(root, start, stop)
+    add_points(root, start, stop)
     with open_run(config, root / "data", workers) as run:
         points = [unit for unit in run.ledger.units() if unit.stage == "features"]
         with ThreadPoolExecutor(workers) as threads:
@@ -57,8 +57,10 @@ def search(folder: str, start: int, stop: int, workers: int) -> int:
         return unit.reports[-1].rows_out
 
 
-def _add_points(root: Path, start: int, stop: int) -> None:
+def add_points(root: Path, start: int, stop: int) -> None:
     """Write data points of the texts in a range, later ones with later dates, as units of the stage `features`."""
+    from schemas.arrow import schema_of
+    from schemas.records import DataPoint
     from warehouse.ledger import Ledger, Unit
     from warehouse.tables import FileEntry
 
@@ -69,7 +71,7 @@ def _add_points(root: Path, start: int, stop: int) -> None:
         offset = first % _UNIT_ROWS
         repo = f"bench/r{first:08}"
         count = last - first
-        columns = {
+        columns: dict[str, pa.Array] = {
             "row_id": pa.array([sha256(str(number).encode()).hexdigest()[:40] for number in range(first, last)]),
             "committer_date": pa.array(
                 [_START + timedelta(seconds=number) for number in range(first, last)], pa.timestamp("us", "UTC")
@@ -79,9 +81,9 @@ def _add_points(root: Path, start: int, stop: int) -> None:
             "repo": pa.array([repo] * count),
             "commit_id": pa.array([f"{number // 5:040x}" for number in range(first, last)]),
         }
-        files: dict[str, tuple[FileEntry, ...]] = {
-            "data_points": (ledger.write("data_points", repo, "0" * 16, pa.table(columns)),)
-        }
+        schema = pa.schema([schema_of(DataPoint).field(name) for name in columns])
+        table = pa.table(list(columns.values()), schema)
+        files: dict[str, tuple[FileEntry, ...]] = {"data_points": (ledger.write("data_points", repo, "0" * 16, table),)}
         ledger.record(Unit("features", repo, f"bench {first}", files))
 
 

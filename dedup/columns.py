@@ -24,6 +24,8 @@ class Texts:
     """Rows of the table in keeper order: earliest committer date, then smallest row id."""
     text: Ints
     """Number of each row's text, rows in keeper order; texts are numbered as they first come up."""
+    rank: Ints
+    """Rank of each row's id among all row ids, rows in keeper order."""
 
     @property
     def first(self) -> Ints:
@@ -54,7 +56,9 @@ def distinct_texts(tokens: TokenTable, committed: npt.NDArray[np.int64]) -> Text
     _check_ids(ids.take(pa.array(by_id)))
     order = by_id[np.argsort(committed[by_id], kind="stable")]
     digest = tokens.digest.take(pa.array(order)).combine_chunks()
-    return Texts(order, digest.dictionary_encode().indices.to_numpy().astype(np.int64))
+    rank = np.empty(len(order), np.int64)
+    rank[by_id] = np.arange(len(order))
+    return Texts(order, digest.dictionary_encode().indices.to_numpy().astype(np.int64), rank[order])
 
 
 def _check_ids(ids: pa.Array) -> None:
@@ -68,24 +72,23 @@ def _check_ids(ids: pa.Array) -> None:
         )
 
 
-def places_among(earlier: pa.Array, digest: pa.Array) -> Ints:
-    """Return where each text of an earlier search stands now, -1 for one that is gone."""
-    place: Ints = pc.fill_null(pc.index_in(earlier, digest), -1).to_numpy().astype(np.int64)
-    return place
+def placed_among(earlier: Search, digest: pa.Array) -> Former:
+    """Return an earlier search with where each of its texts stands among the texts that are searched now."""
+    place: Ints = pc.fill_null(pc.index_in(earlier.digest, digest), -1).to_numpy().astype(np.int64)
+    return Former(earlier.near, place)
 
 
 def search_texts(
-    sets: TokenSets, digest: pa.Array, config: DedupConfig, earlier: Search | None = None, threads: int | None = None
+    sets: TokenSets, digest: pa.Array, config: DedupConfig, former: Former | None = None, threads: int | None = None
 ) -> Search:
     """Return the near duplicates among distinct texts, given in keeper order.
 
-    With `earlier`, the result of the same configuration for other texts, only the pairs of new texts are looked for
+    With `former`, the result of the same configuration for other texts, only the pairs of new texts are looked for
     where that is possible (`dedup.near.extend_near_duplicates`). The result is the same.
     """
     threshold, floor = exact_threshold(config.threshold), config.min_distinct_tokens
     near = None
-    if earlier is not None:
-        former = Former(earlier.near, places_among(earlier.digest, digest))
+    if former is not None:
         near = extend_near_duplicates(sets, former, threshold, floor, threads=threads)
     return Search(digest, near or find_near_duplicates(sets, threshold, floor, threads=threads))
 

@@ -135,15 +135,14 @@ def reaches(common: Ints, total: Ints, threshold: Fraction) -> npt.NDArray[np.bo
 
 def count_common(sets: TokenSets, left: Ints, right: Ints) -> Iterator[Pairs]:
     """Yield the pairs in order with the sizes of their intersections, in chunks of bounded memory."""
-    matrix = sets.matrix()
     rows, row_of = _distinct(left, len(sets.sizes))
     columns, column_of = _distinct(right, len(sets.sizes))
     if len(left) and len(rows) * len(columns) <= min(_DENSE * len(left), _MAX_CELLS):
-        table = _all_common(matrix[rows], matrix[columns])
+        table = _all_common(sets.take(rows).matrix(), sets.take(columns).matrix())
         yield Pairs(left, right, table[row_of, column_of].astype(np.int64))
         return
     for chunk in chunks(sets.sizes[left] + sets.sizes[right]):
-        common = matrix[left[chunk]].multiply(matrix[right[chunk]]).sum(axis=1)
+        common = sets.take(left[chunk]).matrix().multiply(sets.take(right[chunk]).matrix()).sum(axis=1)
         yield Pairs(left[chunk], right[chunk], np.asarray(common, dtype=np.int64).reshape(-1))
 
 

@@ -51,9 +51,9 @@ def join_between(
     compared = None if both is None else np.flatnonzero(both.sizes >= max(min_distinct, 1))
     search = None if both is None or compared is None else _small_search(both, compared, threshold)
     if both is None or compared is None or search is None:
-        from dedup.partitions import join_batches  # numba takes a second to import
+        from dedup.partitions import join_sides  # numba takes a second to import
 
-        yield from join_batches(rows, references, threshold, min_distinct, threads)
+        yield from join_sides(rows, references, threshold, min_distinct, threads)
         return
     for longer, shorter in iter_candidates(search):
         left, right = compared[np.minimum(longer, shorter)], compared[np.maximum(longer, shorter)]

@@ -15,56 +15,36 @@ from itertools import pairwise
 import numpy as np
 
 from dedup.jaccard import Ints, Pairs, TokenSets, ceil_ratio, rank_ids
-from dedup.ppjoin import (
-    Bounds,
-    Found,
-    Index,
-    Ordered,
-    Postings,
-    Scratch,
-    Side,
-    build_index,
-    count_ids,
-    order_sets,
-    probe_range,
-)
+from dedup.ordered import Index, Int32s, build_index, by_size, count_ids, narrow_rank, order_sets
+from dedup.ppjoin import Found, Indexed, Limits, Scratch, Sets, probe_between, probe_within
 
 _RANGES = 64  # ranges of one join: even work for a few cores, small beside the fixed cost of one
 _MIN_FOUND = 2**16  # pairs of one block at least: 1.5 MiB of buffers
-_BATCH_IDS = 8_000_000  # ids of the probing side that are ordered at once: about 50 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
     """A join ready to be run range by range."""
 
-    probes: Ordered
-    """The sets that are looked up."""
     index: Index
-    """Where they are looked up; over the probes themselves in a join within one collection."""
-    bounds: Bounds
+    """Where sets are looked up."""
+    limits: Limits
     """What the filters compare with."""
-    within: bool
-    """Both sides are one collection."""
+    probes: Sets | None
+    """The sets that are looked up; null in a join of a collection with itself."""
 
     @property
     def n_probes(self) -> int:
         """Return the number of probes; ranges lie in 0 to n_probes."""
-        return len(self.probes.position)
+        return len(self.index.sets.position if self.probes is None else self.probes.order)
 
 
 def prepare_within(sets: TokenSets, threshold: Fraction, min_distinct: int) -> Join:
     """Return the join of a collection with itself."""
     numerator, denominator = threshold.numerator, threshold.denominator
-    rank = rank_ids(count_ids(sets))
-    ordered = order_sets(sets, rank, min_distinct)
-    sizes = ordered.sizes
     # A probe meets only sets that are not longer: their index prefixes may be shorter (dedup.candidates).
-    prefixes = _prefixes(sizes, ceil_ratio(2 * numerator, sizes, numerator + denominator))
-    index = build_index(ordered, prefixes, sets.vocab_size)
-    low = np.searchsorted(sizes, ceil_ratio(numerator, sizes, denominator))
-    bounds = _bounds((low, np.arange(len(sizes))), sizes, sizes, threshold)
-    return Join(ordered, index, bounds, within=True)
+    index = _index(sets, rank_ids(count_ids(sets)), threshold, min_distinct, (2 * numerator, numerator + denominator))
+    return Join(index, Limits(numerator, denominator, _needed(threshold, 2 * _largest(index))), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,33 +64,30 @@ class Target:
 def prepare_target(sets: TokenSets, threshold: Fraction, min_distinct: int) -> Target:
     """Return a collection indexed for `prepare_between`."""
     rank = rank_ids(count_ids(sets))
-    ordered = order_sets(sets, rank, min_distinct)
-    sizes = ordered.sizes
-    prefixes = _prefixes(sizes, ceil_ratio(threshold.numerator, sizes, threshold.denominator))
-    return Target(build_index(ordered, prefixes, sets.vocab_size), rank, threshold, min_distinct)
+    ratio = (threshold.numerator, threshold.denominator)
+    return Target(_index(sets, rank, threshold, min_distinct, ratio), rank, threshold, min_distinct)
 
 
 def prepare_between(probes: TokenSets, target: Target) -> Join:
     """Return the join of a collection with an indexed one."""
-    numerator, denominator = target.threshold.numerator, target.threshold.denominator
-    ordered = order_sets(probes, target.rank, target.min_distinct)
-    sizes, indexed = ordered.sizes, target.index.sets.sizes
-    low = np.searchsorted(indexed, ceil_ratio(numerator, sizes, denominator))
-    high = np.searchsorted(indexed, sizes * denominator // numerator, side="right")
-    return Join(ordered, target.index, _bounds((low, high), sizes, indexed, target.threshold), within=False)
+    threshold = target.threshold
+    order = by_size(probes, target.min_distinct)
+    largest = int(probes.sizes[order[-1]]) if len(order) else 0
+    limits = Limits(
+        threshold.numerator, threshold.denominator, _needed(threshold, largest + _largest(target.index))
+    )  # fmt: skip
+    return Join(target.index, limits, Sets(order, probes.offsets, probes.ids, narrow_rank(target.rank)))
 
 
-def join_batches(
+def join_sides(
     rows: TokenSets, references: TokenSets, threshold: Fraction, min_distinct: int, threads: int | None = None
 ) -> Iterator[Pairs]:
     """Yield blocks of all pairs (position in `rows`, position in `references`); the smaller side is indexed."""
     swapped = len(rows.ids) < len(references.ids)
     probes, indexed = (references, rows) if swapped else (rows, references)
-    target = prepare_target(indexed, threshold, min_distinct)
-    for start, batch in _batches(probes):
-        for pairs in join_all(prepare_between(batch, target), threads):
-            probe, other = pairs.left + start, pairs.right
-            yield Pairs(other, probe, pairs.common) if swapped else Pairs(probe, other, pairs.common)
+    join = prepare_between(probes, prepare_target(indexed, threshold, min_distinct))
+    for pairs in join_all(join, threads):
+        yield Pairs(pairs.right, pairs.left, pairs.common) if swapped else pairs
 
 
 def ranges(n_probes: int, count: int) -> list[tuple[int, int]]:
@@ -172,13 +149,14 @@ class _Pass:
     """Working memory that walks through ranges of probes, each behind the one before."""
 
     def __init__(self, join: Join) -> None:
-        n_indexed = len(join.index.sets.position)
+        indexed = Indexed(join.index.sets, join.index.postings)
+        n_indexed = len(indexed.sets.position)
         n_found = max(_MIN_FOUND, n_indexed)
-        vocab_size = len(join.index.starts) - 1
-        self._join = join
+        starts = indexed.postings.starts
+        self._join, self._indexed = join, indexed
         self._scratch = Scratch(
-            join.index.starts[:-1].copy(), np.full(n_indexed, -1, np.int32), np.zeros(vocab_size, np.uint8)
-        )
+            starts[:-1].copy(), np.full(n_indexed, -1, np.int32), np.zeros(len(starts) - 1, np.uint8)
+        )  # fmt: skip
         self._found = Found(*(np.empty(n_found, np.int64) for _ in range(3)))
         self._next = self._stop = 0
 
@@ -193,44 +171,32 @@ class _Pass:
 
     def advance(self) -> Pairs:
         """Return the pairs of as many probes as the buffers hold."""
-        join = self._join
-        postings = Postings(join.index.starts, join.index.entries, join.index.places)
-        sides = (_side(join.probes), _side(join.index.sets))
-        self._next, count = probe_range(
-            (self._next, self._stop), sides, postings, join.bounds, self._scratch, self._found
-        )
-        left, right, common = (column[:count] for column in self._found)
-        if join.within:
-            return Pairs(np.minimum(left, right), np.maximum(left, right), common.copy())
-        return Pairs(left.copy(), right.copy(), common.copy())
+        span, probes = (self._next, self._stop), self._join.probes
+        common = (self._indexed, self._join.limits, self._scratch, self._found)
+        if probes is None:
+            self._next, count = probe_within(span, *common)
+        else:
+            self._next, count = probe_between(span, probes, *common)
+        left, right, overlap = (column[:count] for column in self._found)
+        if probes is None:
+            return Pairs(np.minimum(left, right), np.maximum(left, right), overlap.copy())
+        return Pairs(left.copy(), right.copy(), overlap.copy())
 
 
-def _side(sets: Ordered) -> Side:
-    return Side(sets.position, sets.offsets, sets.ranks, sets.bits, sets.frequent, sets.others)
+def _index(sets: TokenSets, rank: Ints, threshold: Fraction, min_distinct: int, overlap: tuple[int, int]) -> Index:
+    """Return the sets with the index of as many rarest ids of each as an overlap of that ratio asks for."""
+    ordered = order_sets(sets, rank, min_distinct)
+    sizes = np.diff(ordered.offsets)
+    prefixes = np.minimum(sizes - ceil_ratio(overlap[0], sizes, overlap[1]) + 1, sizes)
+    return build_index(ordered, prefixes, (threshold.numerator, threshold.denominator), sets.vocab_size)
 
 
-def _prefixes(sizes: Ints, overlap: Ints) -> Ints:
-    """Return the number of rarest ids of which one must be shared for an overlap."""
-    prefixes: Ints = np.minimum(sizes - overlap + 1, sizes)
-    return prefixes
+def _largest(index: Index) -> int:
+    """Return the size of the largest indexed set, 0 without one."""
+    return len(index.postings.smaller) - 2
 
 
-def _bounds(window: tuple[Ints, Ints], sizes: Ints, indexed: Ints, threshold: Fraction) -> Bounds:
-    """Return the bounds of probes of the given sizes; their prefixes suffice for shorter and longer partners."""
-    numerator, denominator = threshold.numerator, threshold.denominator
-    prefixes = _prefixes(sizes, ceil_ratio(numerator, sizes, denominator))
-    largest = (int(sizes[-1]) if len(sizes) else 0) + (int(indexed[-1]) if len(indexed) else 0)
-    needed = ceil_ratio(numerator, np.arange(largest + 1), numerator + denominator)
-    low, high = window
-    return Bounds(*(column.astype(np.int32) for column in (low, high, prefixes, needed)))
-
-
-def _batches(sets: TokenSets) -> Iterator[tuple[int, TokenSets]]:
-    """Yield consecutive sets with the position of their first, about `_BATCH_IDS` ids at a time."""
-    start, n_sets = 0, len(sets.sizes)
-    while start < n_sets:
-        limit = sets.offsets[start] + _BATCH_IDS
-        stop = max(start + 1, int(np.searchsorted(sets.offsets, limit, side="right")) - 1)
-        offsets = sets.offsets[start : stop + 1]
-        yield start, TokenSets(offsets - offsets[0], sets.ids[offsets[0] : offsets[-1]], sets.vocab_size)
-        start = stop
+def _needed(threshold: Fraction, largest: int) -> Int32s:
+    """Return the smallest overlap that reaches the threshold, for each sum of two sizes up to `largest`."""
+    total = np.arange(largest + 1)
+    return ceil_ratio(threshold.numerator, total, threshold.numerator + threshold.denominator).astype(np.int32)

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dedup import copied, policies
-from dedup.columns import Search, Texts, distinct_texts, join_shares, places_among, search_share, search_texts
+from dedup.columns import Search, Texts, distinct_texts, join_shares, placed_among, search_share, search_texts
 from dedup.copied import Described
 from dedup.evidence import Findings, describe
+from dedup.near import Former
 from dedup.state import near_from_arrow, near_to_arrow, search_from_arrow, search_to_arrow
 from dedup.token_table import TokenTable, join_tables, tokenise, tokens_from_arrow, tokens_to_arrow
 from dedup.tokens import load_tokenizer
@@ -28,6 +29,7 @@ from schemas.errors import DataError
 from schemas.records import DataPoint, Exclusion, Novelty, StageReport, UniqueRow
 from schemas.references import Role
 from warehouse.ledger import Ledger, Unit
+from warehouse.tables import NUMBERS_LEVEL
 
 _BATCH_ROWS = 20_000  # texts that are Python strings at once
 # Below this many token ids one process searches: every further one has to load the compiled join and to order all sets,
@@ -65,8 +67,8 @@ class DedupPlan:
     """A search that several processes are to share."""
 
     notes: Unit
-    """Tables `reference_matches`, `rows` (places of the rows in all data points, in keeper order, and the numbers of
-    their texts) and `texts` (token sets of the distinct texts). Never recorded."""
+    """Tables `reference_matches`, `rows` (places of the rows in all data points, in keeper order, the numbers of their
+    texts and the ranks of their row ids) and `texts` (token sets of the distinct texts). Never recorded."""
     n_compared: int
     """Rows that were compared with the reference sets."""
 
@@ -91,6 +93,8 @@ class _Prepared:
     """Places of the rows in all data points, in keeper order."""
     text: npt.NDArray[np.int64]
     """Numbers of their texts."""
+    rank: npt.NDArray[np.int64]
+    """Ranks of their row ids."""
     texts: TokenTable
     """Token sets of the distinct texts."""
     matches: pa.Table
@@ -200,23 +204,26 @@ def _prepare(job: Job, inputs: DedupInputs, token_units: TokenUnits, threads: in
     matches = policies.match_references(tokens, sets, job.config.dedup, threads)
     place, tokens = _without(place, tokens, policies.exclude_matches(matches).column("row_id"))
     texts = distinct_texts(tokens, _dates(ledger, inputs.points)[place])
-    return _Prepared(place[texts.order], texts.text, tokens.take(texts.order[texts.first]), matches, n_compared)
+    distinct = tokens.take(texts.order[texts.first])
+    return _Prepared(place[texts.order], texts.text, texts.rank, distinct, matches, n_compared)
 
 
-def _read_search(job: Job, former: Unit, digest: pa.Array) -> tuple[Search, int]:
+def _read_search(job: Job, former: Unit, digest: pa.Array) -> tuple[Former, int]:
     """Return an earlier search and how many of the texts it did not have."""
     ledger = Ledger(job.tables)
-    earlier = search_from_arrow(*(ledger.read(former, name) for name in ("compared_texts", "similar_texts")))
-    return earlier, len(digest) - int((places_among(earlier.digest, digest) >= 0).sum())
+    tables = (ledger.read(former, name) for name in ("compared_texts", "similar_texts"))
+    earlier = placed_among(search_from_arrow(*tables), digest)
+    return earlier, len(digest) - int((earlier.place >= 0).sum())
 
 
 def _leave_notes(job: Job, given: _Prepared) -> DedupPlan:
     notes = {
         "reference_matches": given.matches,
-        "rows": pa.table({"place": given.place, "text": given.text}),
+        "rows": pa.table({"place": given.place, "text": given.text, "rank": given.rank}),
         "texts": tokens_to_arrow(given.texts),
     }
-    return DedupPlan(finish(replace(job, stage="dedup_plan"), datetime.now(UTC), notes, []), given.n_compared)
+    job = replace(job, stage="dedup_plan")
+    return DedupPlan(finish(job, datetime.now(UTC), notes, [], level=NUMBERS_LEVEL), given.n_compared)
 
 
 def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
@@ -225,7 +232,7 @@ def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
     texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
     near, pairs = near_to_arrow(search_share(texts.sets, job.config.dedup, part, n_parts))
     share = replace(job, stage="dedup_share", partition=f"{part}-of-{n_parts}")
-    return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [])
+    return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [], level=NUMBERS_LEVEL)
 
 
 def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit]) -> Unit:
@@ -234,8 +241,8 @@ def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequenc
     ledger = Ledger(job.tables)
     rows = ledger.read(plan.notes, "rows")
     texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
-    place, text = (rows.column(name).to_numpy() for name in ("place", "text"))
-    given = _Prepared(place, text, texts, ledger.read(plan.notes, "reference_matches"), plan.n_compared)
+    place, text, rank = (rows.column(name).to_numpy() for name in ("place", "text", "rank"))
+    given = _Prepared(place, text, rank, texts, ledger.read(plan.notes, "reference_matches"), plan.n_compared)
     parts = (near_from_arrow(ledger.read(unit, "near"), ledger.read(unit, "near_pairs")) for unit in shares)
     search = join_shares(texts.sets, texts.digest.combine_chunks(), job.config.dedup, parts)
     return _write(job, started, inputs, given, search)
@@ -246,7 +253,7 @@ def _write(job: Job, started: datetime, inputs: DedupInputs, given: _Prepared, s
     ledger, config = Ledger(job.tables), job.config.dedup
     columns = ("row_id", "repo", "commit_id", "novelty")
     points = _points(ledger, inputs.points, columns).take(pa.array(given.place))
-    order = Texts(np.arange(points.num_rows), given.text)
+    order = Texts(np.arange(points.num_rows), given.text, given.rank)
     found = describe(points, order, given.texts.sets, search.near, config)
     matched = policies.exclude_matches(given.matches)
     excluded = pa.concat_tables([matched, found.excluded])
@@ -262,7 +269,9 @@ def _write(job: Job, started: datetime, inputs: DedupInputs, given: _Prepared, s
         "compared_texts": state,
         "similar_texts": pairs,
     }
-    return finish(job, started, tables, _reports(inputs, given.n_compared, matched, found))
+    return finish(
+        job, started, tables, _reports(inputs, given.n_compared, matched, found), level=NUMBERS_LEVEL
+    )  # fmt: skip
 
 
 def _reports(inputs: DedupInputs, n_compared: int, matched: pa.Table, found: Findings) -> list[StageReport]:

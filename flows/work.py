@@ -44,7 +44,7 @@ from schemas.records import (
 from testbeds.build import ROW_TYPES, build_testbed, count_usable
 from testbeds.sampling import SAMPLING_REASONS
 from warehouse.ledger import Ledger, Unit
-from warehouse.tables import FileEntry
+from warehouse.tables import COMPRESSION_LEVEL, FileEntry
 
 Tables = Mapping[str, tuple[type, Sequence[object]] | pa.Table]
 
@@ -250,19 +250,23 @@ def account(job: Job, rows_in: int, rows_out: int, excluded: Sequence[Exclusion]
     return StageReport(job.stage, job.partition, rows_in, rows_out, count_reasons(excluded))
 
 
+def _as_table(rows: tuple[type, Sequence[object]] | pa.Table) -> pa.Table:
+    return to_table(rows[1], rows[0]) if isinstance(rows, tuple) else rows
+
+
 def finish(
     job: Job,
     started: datetime,
     tables: Tables,
     reports: Sequence[StageReport],
     valid_until: datetime | None = None,
+    level: int = COMPRESSION_LEVEL,
 ) -> Unit:
-    """Write the tables of a unit and return it with its reports completed."""
+    """Write the tables of a unit, compressed at a level, and return it with its reports completed."""
     ledger = Ledger(job.tables)
     partition = f"{job.stage}/{job.partition}"  # several stages write table `exclusions`
     files: dict[str, tuple[FileEntry, ...]] = {
-        name: (ledger.write(name, partition, job.key, to_table(rows[1], rows[0]) if isinstance(rows, tuple) else rows),)
-        for name, rows in tables.items()
+        name: (ledger.write(name, partition, job.key, _as_table(rows), level),) for name, rows in tables.items()
     }
     finished = datetime.now(UTC)
     completed = tuple(

@@ -19,7 +19,15 @@ from schemas.arrow import SCHEMA_VERSION
 from schemas.config import digest_of
 from schemas.errors import PipelineError
 from schemas.records import StageReport
-from warehouse.tables import TEMPORARY_PREFIX, FileEntry, file_entry, read_table, write_table, write_text
+from warehouse.tables import (
+    COMPRESSION_LEVEL,
+    TEMPORARY_PREFIX,
+    FileEntry,
+    file_entry,
+    read_table,
+    write_table,
+    write_text,
+)
 
 UNITS_FOLDER = "_units"
 # Longer components are cut: 255 bytes is the limit of ext4, APFS and NTFS, and suffixes need room.
@@ -100,10 +108,12 @@ class Ledger:
             return None
         return None if self.verify(unit, deep=False) else unit
 
-    def write(self, table_name: str, partition: str, key: str, table: pa.Table) -> FileEntry:
+    def write(
+        self, table_name: str, partition: str, key: str, table: pa.Table, level: int = COMPRESSION_LEVEL
+    ) -> FileEntry:  # fmt: skip
         """Write a table's file of a unit and return its entry for `Unit.files`."""
         path = self.root / partition_path(table_name) / partition_path(partition) / f"{key[:16]}.parquet"
-        return write_table(path, table, self.root)
+        return write_table(path, table, self.root, level)
 
     def read(self, unit: Unit, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return one table of a unit, or some of its columns.

@@ -23,6 +23,8 @@ from schemas.errors import PipelineError
 TEMPORARY_PREFIX = ".tmp-"
 # zstd level 3 and 50,000-row groups: the measured balance of time, size and scan speed (design notes, "Storage").
 COMPRESSION_LEVEL = 3
+# Hashes and numbers become no smaller than at level 1, which takes half the time (docs/adr/0006).
+NUMBERS_LEVEL = 1
 ROW_GROUP_ROWS = 50_000
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -48,13 +50,15 @@ def file_entry(path: Path, root: Path, rows: int | None = None) -> FileEntry:
     return FileEntry(path.relative_to(root).as_posix(), rows, digest, path.stat().st_size)
 
 
-def write_table(path: Path, table: pa.Table, root: Path | None = None) -> FileEntry:
+def write_table(
+    path: Path, table: pa.Table, root: Path | None = None, level: int = COMPRESSION_LEVEL
+) -> FileEntry:  # fmt: skip
     """Write a table to `path` atomically and return its entry, relative to `root` (default: the file's folder).
 
     Raises PipelineError when the disk is full, the folder is not writable or the rows do not fit the schema; then
     neither `path` nor a temporary file is left behind, and an older file at `path` is unharmed.
     """
-    write_atomically(path, lambda temporary: _write_parquet(temporary, table))
+    write_atomically(path, lambda temporary: _write_parquet(temporary, table, level))
     return file_entry(path, root or path.parent, table.num_rows)
 
 
@@ -146,13 +150,13 @@ def fsync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write_parquet(path: Path, table: pa.Table) -> None:
+def _write_parquet(path: Path, table: pa.Table, level: int) -> None:
     """Write row groups of one chunk each: chunk borders of the input must not show in the bytes.
 
     An empty table gets no row group at all, since `datasets` stumbles over a row group without rows. Columns that
     name their values by numbers (dictionaries) are written as the values themselves.
     """
-    options = {"compression": "zstd", "compression_level": COMPRESSION_LEVEL, "write_page_checksum": True}
+    options = {"compression": "zstd", "compression_level": level, "write_page_checksum": True}
     has_numbers = any(pa.types.is_dictionary(kind) for kind in table.schema.types)
     schema = _plain_schema(table.schema) if has_numbers else table.schema
     with pq.ParquetWriter(path, schema, **options) as writer:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dedup import copied, policies
-from dedup.columns import Search, distinct_texts, search_texts
+from dedup.columns import Search, distinct_texts, placed_among, search_texts
 from dedup.copied import Described
 from dedup.evidence import Findings, describe
 from dedup.matches import best_matches
@@ -88,7 +88,9 @@ def search_rows(
     tokens = tokens_of([row.text for row in rows], [row.row_id for row in rows])
     texts = distinct_texts(tokens, dates_of(rows))
     distinct = tokens.take(texts.order[texts.first])
-    found = search_texts(distinct.sets, distinct.digest.combine_chunks(), config, earlier)
+    digest = distinct.digest.combine_chunks()
+    former = None if earlier is None else placed_among(earlier, digest)
+    found = search_texts(distinct.sets, digest, config, former)
     known = origins or {}
     places = [known.get(row.row_id, Origin("o/n", "c")) for row in rows]
     columns = {

@@ -2,14 +2,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from bench import dedup_truth
+from bench import dedup_scale, dedup_truth
 from bench.corpus import read_functions, with_near_duplicates
 from bench.dedup import CONTESTANTS, Outcome, main, report
 from bench.measure import tree_usage
 from dedup.jaccard import TokenSets
+from schemas.arrow import schema_of
+from schemas.records import DataPoint
 from tests.dedup.corpus import real_functions, sets_from, sets_of
+from warehouse.ledger import Ledger
 
 
 def test_exact_join_returns_what_brute_force_does_on_real_functions() -> None:
@@ -90,6 +95,19 @@ def test_whole_search_is_compared_with_brute_force(monkeypatch: pytest.MonkeyPat
     problems = dedup_truth.check(functions, 3)
     assert any(line.endswith("is no pair") for line in problems)
     assert any(" pairs instead of " in line for line in problems)
+
+
+def test_lake_of_the_scale_bench_is_one_that_the_search_reads(tmp_path: Path) -> None:
+    texts = [f"def f():\n    return {number}" for number in range(7)]
+    pq.write_table(pa.table({"text": pa.array(texts, pa.large_string())}), tmp_path / "texts.parquet")
+    dedup_scale.add_points(tmp_path, 0, 5)
+    dedup_scale.add_points(tmp_path, 5, 7)
+    ledger = Ledger(tmp_path / "data" / "tables")
+    columns = ["row_id", "repo", "commit_id", "novelty", "committer_date", "code"]
+    points = [ledger.read(unit, "data_points", columns) for unit in ledger.units()]
+    expected = pa.schema([schema_of(DataPoint).field(name) for name in columns])
+    assert [table.schema.equals(expected) for table in points] == [True, True]
+    assert [code for table in points for code in table.column("code").to_pylist()] == texts
 
 
 def test_usage_counts_the_processes_below_this_one() -> None:

@@ -1,4 +1,8 @@
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -280,6 +284,28 @@ def test_order_of_rows_does_not_matter(rows: list[DedupRow], random: Random) -> 
     shuffled = list(rows)
     random.shuffle(shuffled)
     assert deduplicate(shuffled, CONFIG) == deduplicate(rows, CONFIG)
+
+
+def test_hash_seed_does_not_change_the_result() -> None:
+    texts = [f"def f{n % 5}(rows, k):\n    return [row[k] + {n % 7} for row in rows if row.{n} > k]" for n in range(40)]
+    program = (
+        "from tests.dedup.by_rows import deduplicate\nfrom tests.dedup.corpus import rows_of\n"
+        f"from schemas.config import DedupConfig\nprint(deduplicate(rows_of({texts}), DedupConfig()))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=Path(__file__).resolve().parents[2],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "4711")
+    }
+    expected = deduplicate(rows_of(texts), CONFIG)
+    assert outputs == {f"{expected}\n"}
+    assert len(expected.pairs) > 0
 
 
 def test_texts_are_encoded_in_parts_without_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
