@@ -276,6 +276,7 @@ class _Clusters:
             pa.array(n_repos),
             pa.array(n_repos > 1),
             pa.array(n_commits),
+            pa.nulls(count, pa.int64()),  # dedup.authors
             pa.array(np.full(count, config.threshold)),
         ]
         return pa.table(columns, schema_of(DescribedCluster))

@@ -6,6 +6,7 @@ Everything is read, compared and written by columns; no data point is a Python o
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dedup import copied, policies
+from dedup.authors import count_authors
 from dedup.columns import Search, Texts, distinct_texts, join_shares, placed_among, search_share, search_texts
 from dedup.copied import Described
 from dedup.evidence import Findings, describe
@@ -50,6 +52,8 @@ class DedupInputs:
     """Comparisons with old code; what they exclude does not take part."""
     references: tuple[Unit, ...]
     """Reference sets, in the order of the configuration."""
+    clones: tuple[tuple[str, Path], ...] = ()
+    """Git directories by owner/name, to tell authors apart; what a commit says cannot change, so no key has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +268,7 @@ def _write(job: Job, started: datetime, inputs: DedupInputs, given: _Prepared, s
         "reference_matches": given.matches,
         "release_changes": _changes(ledger, inputs, kept, excluded, job.config),
         "duplicates": found.pairs,
-        "duplicate_clusters": found.clusters,
+        "duplicate_clusters": count_authors(found.clusters, points, dict(inputs.clones)),
         "exclusions": excluded,
         "compared_texts": state,
         "similar_texts": pairs,

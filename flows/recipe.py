@@ -146,7 +146,8 @@ def _deduplicate(
         [OptOutInputs(entries, tuple(given.clones), tuple(points), tuple(compared))] if entries is not None else []
     )
     compared += stepper.each("opt_out", leave_out, run, unwanted, lambda _: "all")
-    inputs = dedup_steps.Tokenised(DedupInputs(tuple(points), tuple(compared), tuple(sets)), tokens)
+    clones = tuple((clone.record.repo, clone.git_dir) for clone in given.clones)
+    inputs = dedup_steps.Tokenised(DedupInputs(tuple(points), tuple(compared), tuple(sets), clones), tokens)
     [unique] = stepper.each("dedup", dedup_steps.remove_duplicates, run, [inputs], lambda _: "all")
     done += [*cutoffs, *compared, *sets, unique]
     return unique, made

@@ -21,6 +21,8 @@ class LargeCluster:
     """Repositories that they come from."""
     n_commits: int
     """Commits that brought them."""
+    n_authors: int | None
+    """Their authors; null when one cannot be told."""
     repo: str
     """Repository of the oldest member."""
     path: str
@@ -41,6 +43,8 @@ class DuplicateFacts:
     """Clusters with members of several repositories."""
     n_one_commit: int = 0
     """Clusters that one commit brought."""
+    n_one_author: int = 0
+    """Clusters of several commits by one author, as far as authors can be told."""
     largest: tuple[LargeCluster, ...] = ()
     """The largest clusters, largest first."""
     testbeds: tuple[TestbedDuplicates, ...] = ()
@@ -69,8 +73,9 @@ def duplicate_facts(
         n_members=sum(item.size for item in clusters),
         n_cross_repository=sum(item.cross_repository for item in clusters),
         n_one_commit=sum(item.n_commits == 1 for item in clusters),
+        n_one_author=sum(item.n_commits > 1 and item.n_authors == 1 for item in clusters),
         largest=tuple(
-            LargeCluster(item.size, item.n_repos, item.n_commits, *places[item.cluster_id])
+            LargeCluster(item.size, item.n_repos, item.n_commits, item.n_authors, *places[item.cluster_id])
             for item in largest_clusters(clusters)
         ),
         testbeds=tuple(testbeds),
@@ -81,16 +86,16 @@ def duplicate_facts(
 def duplicates_section(facts: DuplicateFacts, dedup: dict[str, Any]) -> str:
     """Return the card's section; `dedup` is that part of the manifest's configuration."""
     what = "none of them stays" if dedup["keep"] == "none" else "of each the earliest stays"
-    across, at_once = (
+    across, at_once, by_one = (
         f"{share(part, facts.n_clusters)} of the clusters ({part:,})"
-        for part in (facts.n_cross_repository, facts.n_one_commit)
+        for part in (facts.n_cross_repository, facts.n_one_commit, facts.n_one_author)
     )
     blocks = [
         "## Duplicates",
         f"{facts.n_clusters:,} clusters of rows that are equal or similar (Jaccard similarity of "
         f"{dedup['threshold']} or more, pair by pair) with {facts.n_members:,} rows; {what}. "
-        f"{across} have members of several repositories, {at_once} came with one commit. Authors are not compared: "
-        "nothing that names a person is stored.",
+        f"{across} have members of several repositories, {at_once} came with one commit, {by_one} with several commits "
+        "of one author. Authors are told apart by their addresses, of which nothing is stored.",
     ]
     if facts.testbeds:
         blocks += ["What the removal means for each testbed, before its sample is drawn:", _testbeds(facts.testbeds)]
@@ -118,13 +123,14 @@ def _largest(clusters: Sequence[LargeCluster]) -> str:
             f"{item.size:,}",
             f"{item.n_repos:,}",
             f"{item.n_commits:,}",
+            "unknown" if item.n_authors is None else f"{item.n_authors:,}",
             code(item.repo),
             code(item.path),
             code(item.fun_name),
         ]
         for item in clusters
     ]
-    return table(["rows", "repositories", "commits", "repository", "path", "name"], cells)
+    return table(["rows", "repositories", "commits", "authors", "repository", "path", "name"], cells)
 
 
 def _references(sets: Sequence[ReferenceSet]) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from schemas.scalars import Sha256, TokenId
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 _SCALARS: dict[type, pa.DataType] = {
     str: pa.string(),

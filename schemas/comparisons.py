@@ -215,6 +215,8 @@ class DescribedCluster:
     """They come from more than one."""
     n_commits: int
     """Commits that brought members; 1 for copies that were made at once."""
+    n_authors: int | None
+    """Addresses of those commits' authors, capitals apart; null when one cannot be told. No address is stored."""
     threshold: float
     """Jaccard similarity from which two rows are a pair."""
 

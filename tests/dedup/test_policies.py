@@ -143,8 +143,8 @@ def test_clusters_are_described(config: DedupConfig, keeper: str | None) -> None
     places = [("o/n", "1"), ("o/m", "1"), ("o/n", "2"), ("o/n", "2"), ("o/n", "2")]
     origins = {f"r{number}": Origin(*place) for number, place in enumerate(places)}
     assert deduplicate(rows, config, origins).described == [
-        DescribedCluster("r0", keeper, ("r0", "r1", "r3"), 3, 2, True, 3, 0.7),
-        DescribedCluster("r2", "r2" if keeper else None, ("r2", "r4"), 2, 1, False, 1, 0.7),
+        DescribedCluster("r0", keeper, ("r0", "r1", "r3"), 3, 2, True, 3, None, 0.7),
+        DescribedCluster("r2", "r2" if keeper else None, ("r2", "r4"), 2, 1, False, 1, None, 0.7),
     ]
 
 

@@ -13,7 +13,7 @@ from flows.pool import WorkerPool
 from flows.recipe import build
 from flows.run import open_run
 from flows.steppers import PlainStepper
-from tests.builders import RepoBuilder
+from tests.builders import AUTHOR, RepoBuilder
 from tests.flows.support import AFTER, BEFORE, source_text, write_config
 from warehouse.ledger import Unit
 
@@ -21,12 +21,14 @@ WORDS = ("cost", "weight", "height", "volume", "speed", "price")
 OTHER = b"def pairs(items, size):\n    return [tuple(items[i : i + size]) for i in range(0, len(items), size)]\n"
 
 
-def repository(folder: Path, name: str, words: Sequence[str], start: datetime) -> RepoBuilder:
+def repository(
+    folder: Path, name: str, words: Sequence[str], start: datetime, author: str = AUTHOR
+) -> RepoBuilder:  # fmt: skip
     builder = RepoBuilder(folder / "acme" / f"{name}.git")
     builder.commit({"empty.py": b"x = 1\n"}, "Start", BEFORE)
     for number, word in enumerate(words):
         files = {f"{word}.py": source_text(word, 10 + number), f"{word}_pairs.py": OTHER}
-        builder.commit(files, f"Add {word}", start + timedelta(days=number))
+        builder.commit(files, f"Add {word}", start + timedelta(days=number), author=author)
     return builder
 
 
@@ -50,13 +52,16 @@ def test_a_lake_grown_in_three_steps_is_the_lake_built_at_once(
     deduplicated(one, tmp_path / "grown")
     assert "goes on from the former search, 2 of 9 texts are new" in capfd.readouterr().err
     # Older than all of alpha: its copies of alpha's texts take their places.
-    beta = repository(tmp_path, "beta", [WORDS[0], WORDS[5]], AFTER - timedelta(days=90))
+    beta = repository(tmp_path, "beta", [WORDS[0], WORDS[5]], AFTER - timedelta(days=90), "Bob <bob@example.org>")
     both = write_config(tmp_path, [str(alpha.path), str(beta.path)])
     grown, unit = deduplicated(both, tmp_path / "grown")
     assert "goes on from the former search, 2 of 11 texts are new" in capfd.readouterr().err
     assert grown == deduplicated(both, tmp_path / "once")[0]
     counts = {report.stage: (report.rows_in, report.rows_out) for report in unit.reports}
     assert counts == {"dedup_exact": (14, 11), "dedup_near": (11, 3)}
+    with open_run(both, tmp_path / "grown", 1) as run:
+        clusters = run.ledger.read(unit, "duplicate_clusters")
+    assert clusters.column("n_repos").to_pylist() == clusters.column("n_authors").to_pylist() == [2, 2, 2]
 
 
 def test_a_rewritten_history_leaves_what_a_new_search_finds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,7 @@ def test_the_manifest_holds_what_the_release_was_made_from() -> None:
             "n_members": 0,
             "n_cross_repository": 0,
             "n_one_commit": 0,
+            "n_one_author": 0,
             "largest": [],
             "testbeds": [],
             "references": [],
