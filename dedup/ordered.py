@@ -11,6 +11,7 @@ from dedup.jaccard import TokenSets
 
 WORDS = 4  # 64-bit words of each of a set's bitmaps; see docs/adr/0006
 _SORTED_WORDS = 8  # words looked through for each rank that is sorted by bits: beyond, comparing is as quick
+_MAX_SIZE = 2**31 - 1  # sets are smaller; a tiny threshold would allow partners of more
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Bitmaps = npt.NDArray[np.uint64]
@@ -181,7 +182,7 @@ def _fill(offsets: Int64s, ranks: Ranks, prefixes: Int64s, ratio: tuple[int, int
             rank = ranks[offsets[number] + place]
             out.entries[free[rank]] = number
             out.places[free[rank]] = place
-            out.longest[free[rank]] = partner_limit(size, place, numerator, denominator)
+            out.longest[free[rank]] = min(partner_limit(size, place, numerator, denominator), _MAX_SIZE)
             free[rank] += 1
 
 

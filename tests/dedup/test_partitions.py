@@ -153,6 +153,26 @@ def test_ranks_are_sorted_by_bits_and_by_comparing(ids: set[int], dtype: type, c
         assert not present.any()
 
 
+@pytest.mark.parametrize("threshold", ["1/1000000000", "1/40000", "999999999/1000000000"])
+def test_extreme_thresholds_neither_overflow_nor_take_long(threshold: str) -> None:
+    groups = [set(range(3_000)), set(range(2_999, 6_000)), {7}, set(range(7_000, 7_900)), set(range(3_000))]
+    reached = [
+        (a, b, len(one & groups[b]))
+        for a, one in enumerate(groups)
+        for b in range(a + 1, len(groups))
+        if Fraction(len(one & groups[b]), len(one | groups[b])) >= Fraction(threshold)
+    ]
+    sets = sets_from(groups, vocab_size=8_000)
+    assert plain(join_pairs(join_all(prepare_within(sets, Fraction(threshold), 1), 1))) == reached
+    both = plain(join_pairs(join_sides(sets, sets_from(groups[:2], vocab_size=8_000), Fraction(threshold), 1, 1)))
+    assert both == [
+        (a, b, len(one & groups[b]))
+        for a, one in enumerate(groups)
+        for b in range(2)
+        if Fraction(len(one & groups[b]), len(one | groups[b])) >= Fraction(threshold)
+    ]
+
+
 def test_one_target_serves_many_collections() -> None:
     references = sets_of(real_functions(300, seed=24))
     target = prepare_target(references, SEVEN_TENTHS, 5)
