@@ -21,7 +21,11 @@ from tests.hub.support import REPO, client_of, make_release
 from tests.publishing.releases import points
 
 # The client of LFS hands bytes to its transport in a way that the newest transport calls old.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw:DeprecationWarning"),
+    # The oldest client that is admitted calls the newest Xet by its old names.
+    pytest.mark.filterwarnings("ignore:hf_xet:DeprecationWarning"),
+]
 COMMIT, TAG = "POST /api/datasets/me/shapes/commit/main", r"POST /api/datasets/me/shapes/tag/"
 TASK_FILES = (
     "inspect/postquem.py",
@@ -332,7 +336,7 @@ def test_xet_uploads_are_the_same_release(
         hashes = {entry.path: entry.sha256 for entry in release.files if entry.path.endswith(".parquet")}
         assert {path: blob.sha256 for path, blob in files.items() if blob.sha256 is not None} == hashes
         assert set(hashes.values()) == set(hub.store.xet_hashes())
-        assert [request for request in hub.requests if "/lfs/" in request] == []
+        assert [request for request in hub.requests if request.startswith("PUT /lfs/")] == []
         assert pushed(release).status is PushStatus.UNCHANGED
         path = "raw_data/test-00000-of-00001.parquet"
         assert HubRepository(REPO).read(path, "2026.10") == (release.folder / path).read_bytes()
