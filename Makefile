@@ -63,7 +63,7 @@ test-lowest: $(VENV)/.installed-dev ## Run the tests with the oldest dependencie
 
 test-harness: $(VENV)/.installed-dev ## Run a release's task files with lm-evaluation-harness and Inspect (docs/adr/0012)
 	$(BIN)/uv pip compile --quiet --python $(BIN)/python --extra build --extra dev --extra harness \
-	  -c requirements-dev.lock pyproject.toml -o build/requirements-harness.txt
+	  pyproject.toml -o build/requirements-harness.txt
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/venv-harness
 	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python -r build/requirements-harness.txt
 	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python --no-deps --no-build-isolation -e .
