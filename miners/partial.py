@@ -21,6 +21,7 @@ _NOTE = "postquem-partial.json"
 _IDS_A_FETCH = 25_000
 _OBJECTS = "blob:none"  # with a tree come the trees below it
 _COMMITS = "tree:0"
+_REMOTE = "postquem-source"  # a copy of a clone has an `origin`, which is the clone
 _PIECE = 1 << 20
 # Seconds: a host that packs many objects by their names says next to nothing meanwhile (sympy's: a minute and more).
 _SILENCE = "600"
@@ -79,7 +80,7 @@ def fetch_commits(place: Place, ref: str, local: str, git_dir: Path, limits: Lim
     """Bring the commits of a partial clone up to date, rewritten history included; raise as `remote.ask`."""
     _clean(git_dir)
     options = ["--quiet", "--no-tags", "--force", "--no-write-fetch-head", "--no-recurse-submodules"]
-    command = ["fetch", *options, f"--filter={_COMMITS}", "origin", f"+{ref}:{local}"]
+    command = ["fetch", *options, f"--filter={_COMMITS}", _REMOTE, f"+{ref}:{local}"]
     ask(place, git_dir, *_origin(git_dir, place), *command, limits=limits)
 
 
@@ -100,7 +101,7 @@ def fetch_objects(git_dir: Path, object_ids: Iterable[str]) -> int:
 
 def _fetch(source: Source, git_dir: Path, object_ids: Sequence[str]) -> None:
     command = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]
-    command += ["--no-recurse-submodules", f"--filter={_OBJECTS}", "--stdin", "origin"]
+    command += ["--no-recurse-submodules", f"--filter={_OBJECTS}", "--stdin", _REMOTE]
     lines = "".join(f"{object_id}\n" for object_id in object_ids).encode()
     ask(source.place, git_dir, *_origin(git_dir, source.place), *command, limits=source.limits, input=lines)
 
@@ -185,7 +186,7 @@ def check_packs(git_dir: Path) -> None:
 def _origin(git_dir: Path, place: Place) -> list[str]:
     """Return the options that name the source for one command, as one that has what is missing."""
     origin = {"url": place.url, "promisor": "true", "partialclonefilter": _COMMITS}
-    settings = {f"remote.origin.{key}": value for key, value in origin.items()} | {"http.lowSpeedTime": _SILENCE}
+    settings = {f"remote.{_REMOTE}.{key}": value for key, value in origin.items()} | {"http.lowSpeedTime": _SILENCE}
     words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
     return [f"--git-dir={git_dir}", *words]
 

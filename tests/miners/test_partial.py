@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,13 @@ def test_a_killed_run_goes_on_where_it_stopped(
     assert mine(open_clone(place(hub), tmp_path / "part")) == calm
     # The branches and the newest commit are asked for again, and what was cut off unless that git could keep it.
     assert len(hub.asked) <= n_again
+
+
+def test_the_copy_of_a_part_is_a_part(hub: Hub, repo: RepoBuilder, tmp_path: Path) -> None:
+    """As a release is built again from the workspace's clones."""
+    part = open_clone(place(hub), tmp_path / "part")
+    copied = identify(SourceConfig(git=(str(part.git_dir),), repo="o/r"), str(part.git_dir), Path("/"))
+    for _ in range(2):
+        copy = open_clone(copied, tmp_path / "copies")
+        assert is_partial(copy.git_dir)
+        assert [replace(row, url=None) for row in mine(part).methods] == mine(copy).methods
