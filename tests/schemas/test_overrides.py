@@ -22,7 +22,7 @@ def test_values_are_replaced_and_the_others_stay(tmp_path: Path) -> None:
     config = load_config(tmp_path / "c.toml", values)
     plain = load_config(tmp_path / "c.toml")
     assert (config.testbeds.seed, config.testbeds.size, config.release.version) == (7, 9, "2026.12.01")
-    assert (plain.testbeds.seed, plain.release.version, plain.window.until) == (3, "0.1.0", None)
+    assert (plain.testbeds.seed, plain.release.version, plain.window.until) == (3, "", None)
     (tmp_path / "same.toml").write_text(
         FILE.replace("seed = 3", "seed = 7").replace("2024-01-01", "2024-01-01\nuntil = 2025-01-01")
         + "[release]\nversion = '2026.12.01'\n[features]\nnovelty = ['added']\n"
