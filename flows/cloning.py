@@ -147,6 +147,9 @@ def record_left_out(run: Run, excluded: Sequence[Exclusion]) -> Unit:
     """Record which sources this run could not use: table exclusions."""
     started = datetime.now(UTC)
     key = unit_key(STAGE, "1", sorted([item.row_id, item.reason, item.detail] for item in excluded), [])
+    known = run.ledger.find(STAGE, PARTITION, key, run.now)
+    if known is not None:
+        return known
     job = work.Job(STAGE, PARTITION, key, run.workspace.tables, run.config, code_version(), run.now)
     unit = work.finish(job, started, {"exclusions": (Exclusion, list(excluded))}, [])
     run.ledger.record(unit)

@@ -48,7 +48,8 @@ class _Changes(NamedTuple):
     touched: set[int]
     """Indexes of pieces that are new or may have other decorators; the one behind them may be among them."""
     lost: dict[int, int]
-    """Index of each known piece behind which something else stood, and the column of that."""
+    """Index of each known piece behind which something else stood, and the greater column of that and of what stands
+    there now: definitions further to the left reached over one of them."""
 
 
 def outline(text: bytes) -> Outline:
@@ -102,14 +103,19 @@ def _compare(old: _Part, new: _Part) -> _Changes:
     if [old.texts[index] for index in before] != [new.texts[index] for index in after]:
         return _Changes(set(range(len(new.columns))), {})  # nobody knows which is which
     touched = set(range(len(new.texts))).difference(after)
-    lost = {}
+    if before and (before[0] or after[0]):
+        touched.add(0)  # the first piece was another one, whose first line alone is the same
+    lost, behind = {}, set[int]()
     pairs = zip(pairwise([*before, len(old.texts)]), pairwise([*after, len(new.texts)]), strict=True)
     for (was, was_next), (now, now_next) in pairs:
         column = old.columns[was + 1]
         if was_next > was + 1 or (now_next > now + 1 and new.columns[now + 1] < column):
-            lost[now] = column
+            lost[now] = max(column, new.columns[now + 1])  # what was behind it may go on with those before now
+        if now_next > now + 1 and b"@" in new.texts[now]:
+            behind.add(now_next)  # what stands between took its decorators
     decorated = any(b"@" in text for text in known - kept)
-    return _Changes(touched | {index + 1 for index in (*touched, *lost) if decorated or b"@" in new.texts[index]}, lost)
+    behind |= {index + 1 for index in (*touched, *lost) if decorated or b"@" in new.texts[index]}
+    return _Changes(touched | behind, lost)
 
 
 def _around(columns: Sequence[int], changes: _Changes, first: int) -> list[int]:

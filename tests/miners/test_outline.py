@@ -73,6 +73,17 @@ def test_a_million_definitions_on_one_line_take_no_time() -> None:
             b"def f():\n    def g(): 1\ndef i(): 1\n    def h(): 1\n",
             [b"def f():", b"def i(): 1"],
         ),
+        (b"@one\n" + B, b"@one\n" + A + B, [b"def a(x):", b"def b(y): pass"]),
+        (  # what followed the lost one belongs to the first one now
+            A + b"    def b(y): pass\n" + C + b"    def d(y): pass\n",
+            A + b"    def b(y): pass\n    def d(y): pass\n",
+            [b"def a(x):"],
+        ),
+        (  # the first changed piece becomes what the one behind it was
+            A + b"    def b(y): pass\ndedef a(x):\n    def b(y): pass\n",
+            A + b"    def b(y): pass\ndef c(x):\nde    def b(y): pass\n",
+            [b"def a(x):", b"    def b(y): pass", b"def c(x):"],
+        ),
         (
             b"class K:\n    def m(self):\n        return '''\ndef s(): 1\ndef t(): 1\n'''\n",
             b"class K:\n    def m(self):\n        return '''\ndef s(): 1\ndef t(): 2\n'''\n",
