@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from schemas.review import ReviewMark
+from schemas.review import SAMPLE_SIZE, ReviewMark
 
 if TYPE_CHECKING:  # imported when a command runs: the help of all others must not wait for them
     from publishing.report.review import Agreement, ReviewShare
@@ -22,7 +22,9 @@ _RELEASE = click.argument("release", type=click.Path(path_type=Path))
 @click.command("report")
 @_RELEASE
 @click.option("--out", type=click.Path(path_type=Path), help="The page; default: beside the release, <version>.html.")
-@click.option("--rows", default=960, show_default=True, type=click.IntRange(min=0), help="Rows to look at and to mark.")
+@click.option(
+    "--rows", default=SAMPLE_SIZE, show_default=True, type=click.IntRange(min=0), help="Rows to look at and to mark."
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of their draw.")
 def report(release: Path, out: Path | None, rows: int, seed: int) -> None:
     """Write one HTML page about the release in folder RELEASE, with rows to review; it works offline."""

@@ -16,7 +16,6 @@ import pyarrow as pa
 from publishing.card import render_card
 from publishing.checking import CheckResult, Fault, Release
 from publishing.croissant import CROISSANT_NAME, render_croissant
-from publishing.facts import read_facts
 from publishing.header import CARD_NAME, SPLIT, check_card
 from publishing.shards import shard_pattern
 from publishing.withdrawn import original_card
@@ -34,7 +33,7 @@ def check_readme(release: Release) -> CheckResult:
         text = original_card((release.folder / CARD_NAME).read_bytes()).decode("utf-8")
         note, same = _note(release), True
         if not note:
-            same = text == render_card(read_facts(release.folder), release.manifest)
+            same = text == render_card(release.facts, release.manifest)
     except (PipelineError, OSError, UnicodeDecodeError) as error:
         return CheckResult("card", 1, (Fault(CARD_NAME, release.explain(error)),))
     faults = () if same else (Fault(CARD_NAME, "says something else than files and manifest give"),)
@@ -55,7 +54,7 @@ def check_croissant(release: Release) -> CheckResult:
     path, note = release.folder / CROISSANT_NAME, _note(release)
     try:
         text = path.read_text(encoding="utf-8")
-        same = bool(note) or text == render_croissant(read_facts(release.folder), release.manifest)
+        same = bool(note) or text == render_croissant(release.facts, release.manifest)
         values = json.loads(text)
     except (PipelineError, OSError, ValueError) as error:
         return CheckResult("croissant", 1, (Fault(CROISSANT_NAME, release.explain(error)),))

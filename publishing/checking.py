@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from publishing.facts import shards_of
+from publishing.facts import ReleaseFacts, read_facts, shards_of
 from publishing.manifest import MANIFEST_NAME, Manifest, read_manifest
 from publishing.shards import EXCLUSIONS
 from schemas.arrow import schema_of
@@ -81,6 +81,11 @@ class Release:
                 continue
             tables[name] = pa.concat_tables(parts)
         return tables
+
+    @cached_property
+    def facts(self) -> ReleaseFacts:
+        """Return what the documents state about the rows, read from the files; raise PipelineError as `read_facts`."""
+        return read_facts(self.folder)
 
     def explain(self, error: Exception) -> str:
         """Return an error's text, paths from the folder on, without the advice that is for a workspace."""

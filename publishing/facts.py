@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from publishing.examples import SHOWN, Example, find_example
-from publishing.shards import EXCLUSIONS, config_order
+from publishing.shards import EXCLUSIONS, config_order, read_shards
 from publishing.shares import FLAGS, READ_COLUMNS, ConfigShares, Shares, config_shares, count_flags, flags
 from publishing.statistics import Statistics, read_statistics
 from schemas.errors import PipelineError
@@ -116,6 +115,11 @@ def shards_of(folder: Path, config: str) -> list[Path]:
     return sorted((folder / config).glob("test-*.parquet"))
 
 
+def read_columns(folder: Path, config: str, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of all rows of a config; raise PipelineError when a file is damaged."""
+    return read_shards(shards_of(folder, config), columns)
+
+
 def _config_facts(folder: Path, name: str) -> ConfigFacts:
     schema: pa.Schema | None = None
     rows = num_bytes = download_size = 0
@@ -142,23 +146,17 @@ def _distinct_rows(folder: Path, names: Sequence[str]) -> pa.Table:
     ]
     tables = [pa.schema(columns).empty_table()]
     for name in names:
-        for path in shards_of(folder, name):
-            with pq.ParquetFile(path) as file:
-                table = file.read(columns=sorted({*_FACT_COLUMNS, *READ_COLUMNS}))
-            values = {column: table[column] for column in _FACT_COLUMNS} | flags(table)
-            tables.append(pa.table(values).cast(pa.schema(columns)))
+        table = read_columns(folder, name, sorted({*_FACT_COLUMNS, *READ_COLUMNS}))
+        values = {column: table[column] for column in _FACT_COLUMNS} | flags(table)
+        tables.append(pa.table(values).cast(pa.schema(columns)))
     names_of_columns = [column.name for column in columns]
     return pa.concat_tables(tables).group_by(names_of_columns).aggregate([])
 
 
 def _repo_of_rows(folder: Path, name: str) -> dict[str, str]:
     """Return the repository of each row of a config by row id."""
-    repos: dict[str, str] = {}
-    for path in shards_of(folder, name):
-        with pq.ParquetFile(path) as file:
-            table = file.read(columns=["row_id", "repo"])
-        repos.update(zip(table["row_id"].to_pylist(), table["repo"].to_pylist(), strict=True))
-    return repos
+    table = read_columns(folder, name, ["row_id", "repo"])
+    return dict(zip(table["row_id"].to_pylist(), table["repo"].to_pylist(), strict=True))
 
 
 def _examples(folder: Path, names: Sequence[str]) -> tuple[Example, ...]:

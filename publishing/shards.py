@@ -1,7 +1,7 @@
 """Release tables as sorted Parquet shards."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import ceil
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from schemas.config import ALL_TESTBEDS
 from schemas.errors import PipelineError
-from warehouse.tables import FileEntry, write_table
+from warehouse.tables import FileEntry, read_table, write_table
 
 EXCLUSIONS = "exclusions"
 # Shards of about 256 MB: few enough for one commit to a hub, small enough to fetch one (design notes, "Storage").
@@ -57,6 +57,11 @@ def write_shards(folder: Path, config: str, table: pa.Table) -> list[FileEntry]:
         )
         for index in range(n_shards)
     ]
+
+
+def read_shards(paths: Iterable[Path], columns: Sequence[str]) -> pa.Table:
+    """Return some columns of all rows of a config, given by its files; raise PipelineError as `read_table`."""
+    return pa.concat_tables([read_table(path, columns) for path in paths])
 
 
 def _total_order(config: str, table: pa.Table) -> pa.Array:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+
+from publishing.shards import read_shards
 
 # Galeras' Table II (ICSME 2023) has mean and standard deviation of these, by testbed.
 FEATURES = (
@@ -59,7 +60,7 @@ class Statistics:
 
 def read_statistics(shards: Mapping[str, Sequence[Path]]) -> Statistics:
     """Return the numbers of a release's testbeds, given with their files."""
-    tables = {name: _read(paths) for name, paths in shards.items()}
+    tables = {name: read_shards(paths, [*_OTHERS, *FEATURES]) for name, paths in shards.items()}
     dates = {name: _earlier_dates(table) for name, table in tables.items()}
     days = list(_days([day for found in dates.values() for day in found]))
     return Statistics(
@@ -69,14 +70,6 @@ def read_statistics(shards: Mapping[str, Sequence[Path]]) -> Statistics:
         since=tuple((day, {name: sum(item >= day for item in found) for name, found in dates.items()}) for day in days),
         attributions=tuple(_attributions(tables)),
     )  # fmt: skip
-
-
-def _read(paths: Sequence[Path]) -> pa.Table:
-    parts = []
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            parts.append(file.read(columns=[*_OTHERS, *FEATURES]))
-    return pa.concat_tables(parts)
 
 
 def _spread(column: pa.ChunkedArray) -> Spread:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+SAMPLE_SIZE = 960  # rows that Galeras (ICSME 2023) validated by hand
+
 
 class ReviewReason(StrEnum):
     """Why a row is not valid; after the checklist of Galeras' manual validation (ICSME 2023, its README)."""

@@ -8,21 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from publishing.facts import shards_of
+from publishing.facts import read_columns
 from publishing.glossary import reason_meaning, stage_meaning
 from publishing.manifest import MANIFEST_NAME
 from publishing.report.charts import Bar, histogram_svg, make_bars, make_histogram
 from publishing.shards import EXCLUSIONS
+from publishing.statistics import FEATURES
 from schemas.errors import ConfigError
 
-# The four dimensions of Galeras: what is counted of code and docstring (data contract, "Features").
-FEATURES = (
-    "n_ast_nodes", "n_ast_levels", "n_ast_errors", "n_identifiers", "n_words", "vocab_size", "n_whitespaces",
-    "token_count", "nloc", "complexity", "doc_n_words", "doc_vocab_size", "doc_n_whitespaces",
-)  # fmt: skip
 _MOST_BARS = 15
 _UNKNOWN = "unknown"
 _NOVELTY = "novelty_"  # reasons of the stage `features` that name a class
@@ -134,11 +128,6 @@ def read_figures(folder: Path) -> Figures:
         clusters=_clusters(manifest),
         executed=_executed(folder, rows),
     )
-
-
-def read_columns(folder: Path, config: str, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of all files of a config."""
-    return pa.concat_tables([pq.read_table(path, columns=list(columns)) for path in shards_of(folder, config)])
 
 
 def _stage(row: dict[str, Any]) -> StageFigure:

@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from publishing.manifest import MANIFEST_NAME
 from publishing.report.figures import read_figures
-from publishing.report.samples import SAMPLE_SIZE, draw_sample, read_items, stylesheet
+from publishing.report.samples import draw_sample, read_items, stylesheet
 from schemas.errors import ConfigError
-from schemas.review import REVIEW_REASONS
+from schemas.review import REVIEW_REASONS, SAMPLE_SIZE
 from warehouse.tables import explain_os_errors, write_text
 
 MARKS_FORMAT = "postquem-review/1"

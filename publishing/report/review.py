@@ -8,7 +8,8 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from publishing.report.figures import read_columns, read_manifest
+from publishing.facts import read_columns
+from publishing.report.figures import read_manifest
 from publishing.report.page import MARKS_FORMAT, manifest_digest
 from publishing.shards import EXCLUSIONS
 from schemas.errors import ConfigError

@@ -17,11 +17,10 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer, PythonLexer, TextLexer
 
-from publishing.facts import shards_of
-from publishing.report.figures import FEATURES, read_columns
+from publishing.facts import read_columns, shards_of
 from publishing.shards import EXCLUSIONS
+from publishing.statistics import FEATURES
 
-SAMPLE_SIZE = 960  # Galeras' manual validation
 _LEXERS = {"python": PythonLexer(stripnl=False), "diff": DiffLexer(stripnl=False), "text": TextLexer(stripnl=False)}
 _FORMATTER = HtmlFormatter(nowrap=True)
 _MOST_CHARACTERS = 6_000  # of one text: a screen shows 60 lines, and one giant must not fill the page
