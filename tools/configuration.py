@@ -4,7 +4,6 @@ python -m tools.configuration            # write docs/configuration.md
 python -m tools.configuration --check    # exit 1 when the file is stale
 """
 
-import argparse
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from schemas.config import Config
 from tools.data_dictionary import field_docs
+from tools.generated import Document
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "configuration.md"
@@ -106,17 +106,7 @@ def _toml(value: object) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or with --check compare it; return the exit code."""
-    parser = argparse.ArgumentParser(description="Generate docs/configuration.md from the code.")
-    parser.add_argument("--check", action="store_true", help="exit 1 when the file is stale")
-    options = parser.parse_args(arguments)
-    text = render()
-    if options.check:
-        if OUTPUT.is_file() and OUTPUT.read_text(encoding="utf-8") == text:
-            return 0
-        print("docs/configuration.md is stale; run: python -m tools.configuration", file=sys.stderr)
-        return 1
-    OUTPUT.write_text(text, encoding="utf-8", newline="\n")
-    return 0
+    return Document(OUTPUT, "docs/configuration.md", "tools.configuration").write_or_check(render(), arguments)
 
 
 if __name__ == "__main__":

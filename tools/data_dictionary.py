@@ -4,7 +4,6 @@ python -m tools.data_dictionary            # write docs/data-dictionary.md
 python -m tools.data_dictionary --check    # exit 1 when the file is stale
 """
 
-import argparse
 import ast
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from publishing.glossary import REASONS_BY_STAGE, STAGES
 from schemas import comparisons, execution, history, records, scores, search, tasks
 from schemas.arrow import SCHEMA_VERSION, schema_of, type_name
+from tools.generated import Document
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "data-dictionary.md"
@@ -207,18 +207,7 @@ def _formulas() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the dictionary, or with --check compare it; return the exit code."""
-    parser = argparse.ArgumentParser(description="Generate docs/data-dictionary.md from the code.")
-    parser.add_argument("--check", action="store_true", help="exit 1 when the file is stale")
-    options = parser.parse_args(arguments)
-    text = render()
-    if options.check:
-        if OUTPUT.is_file() and OUTPUT.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{OUTPUT.relative_to(ROOT)} is stale; run: python -m tools.data_dictionary", file=sys.stderr)
-        return 1
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(text, encoding="utf-8", newline="\n")
-    return 0
+    return Document(OUTPUT, str(OUTPUT.relative_to(ROOT)), "tools.data_dictionary").write_or_check(render(), arguments)
 
 
 if __name__ == "__main__":
