@@ -10,12 +10,12 @@ from pathlib import Path
 from miners.caches import SourceCache
 from miners.changes import display_path
 from miners.commits import CommitHeader
-from miners.git_process import ObjectReader, read_blobs, run_git
+from miners.git_process import ObjectReader, read_blobs
 from miners.history import header_digest, header_line
 from miners.methods import MethodSpan, token_hashes
 from miners.novelty import DefinitionStore, Earlier, similarity
 from miners.origins import Lineage, with_origin
-from miners.partial import fetch_objects, fetch_trees
+from miners.partial import fetch_objects, fetch_trees, list_blobs
 from miners.sources import decode_source
 from miners.syntax import definition_of, iter_tokens, parse
 from schemas.errors import DataError
@@ -152,13 +152,9 @@ class _Search:
 
     def _path(self, file: HistoricFile) -> str | None:
         """Return under which path, the smallest of several, a commit has a blob; None when git cannot list its tree."""
-        try:
-            output = run_git(self._git_dir, "ls-tree", "-r", "-z", "--full-tree", file.commit_id)
-        except DataError:
-            return None
-        records = [entry.partition(b"\t") for entry in output.split(b"\0")[:-1]]
-        blob_id = file.blob_id.encode()
-        return display_path(min(path for meta, _, path in records if path.endswith(b".py") and blob_id in meta))
+        listed = list_blobs(self._git_dir, file.commit_id)
+        paths = [path for path, blob_id in listed if path.endswith(b".py") and blob_id == file.blob_id]
+        return display_path(min(paths)) if paths else None
 
 
 class _Lines(dict[bytes, Sequence[int]]):
