@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow, task
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import artifacts
-from flows.prefect_steps import PrefectStepper, retry_transient
+from flows.prefect_steps import RUNNER, PrefectStepper, retry_transient
 from flows.publish_release import Published, publish_release
 from flows.recipe import BuildResult, build
 from flows.run import open_run
@@ -17,8 +16,7 @@ from flows.steppers import RETRIES
 
 @flow(
     name="build-testbeds",
-    # The default is unbounded. Prefect types a runner's futures invariantly, so no runner of its own fits.
-    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # type: ignore[arg-type]
+    task_runner=RUNNER,  # type: ignore[arg-type] # Prefect types a runner's futures invariantly, so none of its own fits
     persist_result=False,
 )
 def build_testbeds(  # noqa: PLR0913 - one parameter for each option, as a deployment gives them

@@ -54,10 +54,10 @@ class Asked:
 
 def carry_out(asked: Asked, until: str, *, prefect: bool) -> None:
     """Run the recipe and print its summary."""
-    config, workspace, workers = asked.config, asked.workspace, asked.workers
     from flows.summary import as_json as summary_as_json
     from flows.summary import print_summary
 
+    config, workspace, workers = asked.config, asked.workspace, asked.workers
     started = time.monotonic()
     stopping.arm(workspace)
     if prefect:

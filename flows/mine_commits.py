@@ -1,22 +1,19 @@
 """The Prefect flow that keeps the lake up to date between releases: search, fetch, mine, features; no release."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import artifacts
-from flows.prefect_steps import PrefectStepper
+from flows.prefect_steps import RUNNER, PrefectStepper
 from flows.recipe import BuildResult, build
 from flows.run import open_run
 
 
 @flow(
     name="mine-commits",
-    # The default is unbounded. Prefect types a runner's futures invariantly, so no runner of its own fits.
-    task_runner=ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1),  # type: ignore[arg-type]
+    task_runner=RUNNER,  # type: ignore[arg-type] # Prefect types a runner's futures invariantly, so none of its own fits
     persist_result=False,
 )
 def mine_commits(

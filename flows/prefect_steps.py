@@ -1,5 +1,6 @@
 """The steps of a recipe as Prefect tasks: one task per repository and stage, retried by error type."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -7,6 +8,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
+from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import stopping
 from flows.artifacts import StageProgress
@@ -18,6 +20,8 @@ Item = TypeVar("Item")
 Out = TypeVar("Out")
 
 
+# The default is unbounded.
+RUNNER: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
 # For limits on a server that several machines share: `prefect concurrency-limit create github-search 1` (docs).
 _TAGS = {"discovery": ("github-search",), "clone": ("github-clone",)}
 
