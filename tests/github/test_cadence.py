@@ -19,7 +19,7 @@ from schemas.config import load_config
 from schemas.errors import PipelineError
 from tests.builders import RepoBuilder
 from tests.flows.support import AFTER, LATER, fingerprints, make_repositories, source_text
-from tests.github.server import Hub, make_certificate, serving
+from tests.github.server import Hub, serving
 from tests.github.universe import Repository, equal_universe
 from warehouse.lock import open_workspace
 
@@ -91,14 +91,6 @@ class World:
         paths = [asked.path for asked in self.hub.asked if asked.path.startswith("/acme/")]
         self.hub.asked.clear()
         return sorted(paths)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    made = make_certificate(tmp_path_factory.mktemp("certificate"))
-    if made is None:
-        pytest.skip("openssl makes the certificate of the loopback server")
-    return made
 
 
 @pytest.fixture

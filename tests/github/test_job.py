@@ -17,7 +17,7 @@ from flows.status import list_status
 from schemas.config import load_config
 from tests.builders import RepoBuilder
 from tests.flows.support import ROOT, build, fingerprints, make_repositories, postquem
-from tests.github.server import Hub, make_certificate, serving
+from tests.github.server import Hub, serving
 from tests.github.universe import Repository, equal_universe
 from warehouse.lock import open_workspace
 
@@ -25,11 +25,8 @@ TOKEN = "ghp_a-secret-of-the-user"  # it must be nowhere but in the requests
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[tuple[Hub, Path, dict[str, str]]]:
+def world(tmp_path: Path, certificate: tuple[Path, Path]) -> Iterator[tuple[Hub, Path, dict[str, str]]]:
     """A hub with real repositories behind it, a configuration that searches it, and the environment to do so."""
-    certificate = make_certificate(tmp_path)
-    if certificate is None:
-        pytest.skip("openssl makes the certificate of the loopback server")
     root = tmp_path / "www"
     make_repositories(root)
     RepoBuilder(root / "acme" / "empty.git")

@@ -22,21 +22,13 @@ from miners.take import take_range
 from schemas.config import MiningConfig, SourceConfig, WindowConfig
 from schemas.errors import DataError, UnreachableError
 from tests.builders import RepoBuilder
-from tests.github.server import Hub, make_certificate, serving
+from tests.github.server import Hub, serving
 from tests.miners.mining import NOW, SINCE
 
 OLD, OLDER = "1600000000 +0000", "1300000000 +0000"
 AREA = b"def area(width, height):\n    return width * height\n"
 ROUND = b"def round_up(value):\n    return -(-value // 1)\n"
 SIZE = b"def size(self):\n    return len(self.items)\n"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    made = make_certificate(tmp_path_factory.mktemp("certificate"))
-    if made is None:
-        pytest.skip("openssl makes the certificate of the loopback server")
-    return made
 
 
 @pytest.fixture
