@@ -1,11 +1,11 @@
 """Repositories from their sources: opened, mined, their clones thinned out when the disk is full; faults by type."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from flows import steps, work
 from flows.discovering import explain_unusable
@@ -14,17 +14,20 @@ from flows.sources import Source, drop_repeated
 from flows.steppers import Stepper
 from flows.versions import code_version
 from miners.clone import Clone, CloneOptions, check_shallow, open_clone, thin_out
+from miners.faults import reading_clone
 from miners.partial import clones_below, is_partial
 from miners.remote import Limits, folder_size
 from schemas.arrow import from_table
 from schemas.clones import ClonesConfig
-from schemas.errors import ConfigError, DataError, UnreachableError
+from schemas.errors import DataError
 from schemas.records import Exclusion, Kept
 from schemas.references import OldCode
 from warehouse.ledger import Ledger, Unit, unit_key
 
 STAGE = "sources"
 PARTITION = "all"
+
+Out = TypeVar("Out")
 
 
 class Mined(NamedTuple):
@@ -55,10 +58,10 @@ def open_sources(run: Run, stepper: Stepper, sources: Sequence[Source]) -> Kept[
 def mine_clones(run: Run, stepper: Stepper, clones: Sequence[Clone], sources: Sequence[Source]) -> Mined:
     """Mine every repository; one whose files cannot be had is excluded, to be tried again at the next run."""
     disk = _Disk(run)
-    optional = frozenset(source.repo for source in sources if source.config.optional)
+    by_repo = {source.repo: source for source in sources}
 
     def mine_one(run: Run, clone: Clone) -> Unit | Exclusion:
-        return _mine(run, clone, disk, optional=clone.record.repo in optional)
+        return _mine(run, clone, disk, by_repo[clone.record.repo])
 
     mined = stepper.each("mine", mine_one, run, clones, lambda clone: clone.record.repo)
     units = [item for item in mined if isinstance(item, Unit)]
@@ -71,22 +74,14 @@ def open_source(run: Run, source: Source) -> Clone | Exclusion:
 
     So is a network that fails for a source that must not be missing; others are tried again at the next run.
     """
-    with run.progress.running("clone", source.repo):
-        try:
-            clone = open_clone(source.place, run.workspace.repos, source.former, clone_options(run.config.clones))
-            check_shallow(clone, run.config.window.since)
-        except DataError as error:
-            return Exclusion(source.repo, STAGE, error.reason, error.detail)
-        except ConfigError as error:
-            if not source.config.optional:
-                raise
-            why = None if source.found is None else explain_unusable(run, source.found)
-            return why or Exclusion(source.repo, STAGE, "source_missing", str(error))
-        except UnreachableError as error:
-            if not source.config.optional:
-                raise
-            return Exclusion(source.repo, STAGE, "repository_unreachable", str(error))
+
+    def do() -> Clone:
+        clone = open_clone(source.place, run.workspace.repos, source.former, clone_options(run.config.clones))
+        check_shallow(clone, run.config.window.since)
         return clone
+
+    with run.progress.running("clone", source.repo):
+        return _of_source(run, source, do)
 
 
 def clone_options(config: ClonesConfig) -> CloneOptions:
@@ -94,21 +89,30 @@ def clone_options(config: ClonesConfig) -> CloneOptions:
     return CloneOptions(config.whole, Limits(config.timeout_minutes * 60.0, config.max_megabytes * 1_000_000))
 
 
-def _mine(run: Run, clone: Clone, disk: "_Disk", *, optional: bool) -> Unit | Exclusion:
+def _mine(run: Run, clone: Clone, disk: "_Disk", source: Source) -> Unit | Exclusion:
     """Mine a repository and read its tree at the cutoff, as long as their files are at hand."""
-    repo = clone.record.repo
-    try:
+
+    def do() -> Unit:
         unit = steps.mine_commits(run, clone)
         if run.config.dedup.copied_old is not OldCode.OFF:
             steps.read_cutoff(run, clone)
+        return unit
+
+    mined = _of_source(run, source, do)
+    if isinstance(mined, Unit):
+        disk.settle(clone.git_dir)
+    return mined
+
+
+def _of_source(run: Run, source: Source, do: Callable[[], Out]) -> Out | Exclusion:
+    """Return what comes of a source, or why nothing does; for one that must not be missing see `reading_clone`."""
+    try:
+        with reading_clone(optional=source.config.optional):
+            return do()
     except DataError as error:
-        return Exclusion(repo, STAGE, error.reason, error.detail)
-    except UnreachableError as error:
-        if not optional:
-            raise
-        return Exclusion(repo, STAGE, "repository_unreachable", str(error))
-    disk.settle(clone.git_dir)
-    return unit
+        found = source.found if error.reason == "source_missing" else None
+        why = None if found is None else explain_unusable(run, found)
+        return why or Exclusion(source.repo, STAGE, error.reason, error.detail)
 
 
 @dataclass

@@ -10,7 +10,9 @@ from pathlib import Path
 from flows.progress import RunProgress
 from flows.versions import stage_version
 from miners.clone import identify, open_clone
+from miners.faults import reading_clone
 from miners.git_process import ObjectReader
+from miners.partial import fetch_files
 from miners.places import clone_folder
 from sandbox.backends import open_backend
 from sandbox.build import rebuild_environment
@@ -18,7 +20,7 @@ from sandbox.environment import BuiltEnvironment
 from sandbox.exported import exported
 from sandbox.protocol import Backend
 from schemas.config import SourceConfig
-from schemas.errors import ConfigError, DataError, TransientError
+from schemas.errors import DataError, TransientError
 from schemas.execution import BackendName, Environment, RealCode, RealCodeConfig, check_real_code
 from schemas.scores import AnswerScore
 from scoring.answers import Answers, read_answers
@@ -210,7 +212,9 @@ def _judge_group(means: _Means, group: _Group, found: Callable[[RealCode, str, R
 @contextmanager
 def _environment(means: _Means, group: _Group) -> Iterator[tuple[BuiltEnvironment, Path]]:
     """Have the environment of a group built, and the tree to execute in it."""
-    git_dir = _find_clone(means, group)
+    with reading_clone():
+        git_dir = _find_clone(means, group)
+        fetch_files(git_dir, group.commit_id)
     with exported(git_dir, group.repo, group.commit_id, means.book.trees) as (tree, at):
         cache = means.workspace.environments
         built = rebuild_environment(group.environment, tree, at, means.backend, means.config, cache)
@@ -220,18 +224,16 @@ def _environment(means: _Means, group: _Group) -> Iterator[tuple[BuiltEnvironmen
 def _find_clone(means: _Means, group: _Group) -> Path:
     """Return a clone that has a group's commit: the workspace's, else one made from the repository's web address.
 
-    DataError `source_missing` when there is neither, `commit_missing` when the clone has not got the commit.
+    DataError `source_missing` when there is neither, `commit_missing` when the clone has not got the commit; raises as
+    `open_clone`.
     """
     home = means.release.homes.get(group.repo, Home("local", None))
     git_dir = clone_folder(means.workspace.repos, home.host, group.repo)
     if not _has(git_dir, group.commit_id):
         if home.web_url is None:
             raise DataError("source_missing", f"{git_dir.name} is not in the workspace, and has no web address")
-        try:
-            place = identify(SourceConfig(git=(home.web_url,)), home.web_url, Path())
-            git_dir = open_clone(place, means.workspace.repos).git_dir
-        except ConfigError as error:
-            raise DataError("source_missing", str(error)) from error
+        place = identify(SourceConfig(git=(home.web_url,)), home.web_url, Path())
+        git_dir = open_clone(place, means.workspace.repos).git_dir
     if not _has(git_dir, group.commit_id):
         raise DataError("commit_missing", f"{group.commit_id} is no commit of {group.repo} any more")
     return git_dir

@@ -24,7 +24,7 @@ from miners.partial import (
 )
 from miners.places import Place, identify
 from miners.remote import Limits, ask, is_disk_full, meaning
-from schemas.errors import ConfigError, DataError, PipelineError
+from schemas.errors import ConfigError, DataError, PipelineError, SourceError
 from schemas.records import RepositoryRecord
 
 __all__ = ["Clone", "Place", "check_shallow", "identify", "open_clone", "shallow_boundary", "thin_out"]
@@ -61,7 +61,7 @@ def open_clone(
 
     A clone under one of its `former` names is renamed and brought up to date; no other place may have that name. A
     clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
-    Raises ConfigError (no repository there, no branch of the configured name, access refused), TransientError
+    Raises SourceError (no repository there, no branch of the configured name, access refused), UnreachableError
     (network), DataError (`repository_empty`, `branch_missing`, `history_broken`, `clone_too_large`, `git_failed`) and
     PipelineError (disk full).
     """
@@ -173,7 +173,7 @@ def _remote_ref(place: Place, cwd: Path) -> str:
         if place.branch in branches:
             return f"refs/heads/{place.branch}"
         usable = [name for name in branches[:20] if _can_be_set(name)]
-        raise ConfigError(f"{place.url} has no branch {place.branch!r}; it has {', '.join(usable) or 'none'}")
+        raise SourceError(f"{place.url} has no branch {place.branch!r}; it has {', '.join(usable) or 'none'}")
     symbolic = [value.removeprefix("ref: ") for value, name in pairs if name == "HEAD" and value.startswith("ref: ")]
     head = symbolic[0] if symbolic else DETACHED
     if head in refs:
@@ -282,7 +282,7 @@ def _import_stream(place: Place, target: Path) -> None:
     try:
         stream = Path(place.url).read_bytes()
     except OSError as error:
-        raise ConfigError(f"cannot read {place.url}: {error.strerror}") from error
+        raise SourceError(f"cannot read {place.url}: {error.strerror}") from error
     digest = hashlib.sha256(stream).hexdigest()
     stamp = target / _STREAM_HASH
     if stamp.exists() and stamp.read_text(encoding="ascii") == digest:
@@ -306,7 +306,7 @@ def _fill(place: Place, stream: bytes, ref: str, fresh: Path) -> None:
     except DataError as error:
         if is_disk_full(error.detail):
             raise meaning(place, error.detail) from None
-        raise ConfigError(f"{place.url} is no valid fast-import stream ({error.detail}); correct it") from None
+        raise SourceError(f"{place.url} is no valid fast-import stream ({error.detail}); correct it") from None
 
 
 def _first_ref(stream: bytes) -> str | None:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from miners.git_process import check_branch
 from schemas.config import SourceConfig
-from schemas.errors import ConfigError
+from schemas.errors import SourceError
 from schemas.records import LOCAL, make_repository_key
 
 _DEFAULT_PORT = 443
@@ -63,13 +63,13 @@ def clone_folder(repos: Path, host: str, repo: str) -> Path:
 def identify(source: SourceConfig, location: str, base: Path) -> Place:
     """Parse one location of a source; a relative path starts at `base`, the configuration's folder.
 
-    Raises ConfigError that says what is allowed for every other protocol, for options in disguise, for
+    Raises SourceError that says what is allowed for every other protocol, for options in disguise, for
     credentials in the URL and for a path that does not exist.
     """
     if source.branch is not None:
         check_branch(source.branch)
     if not location or location.startswith("-") or any(ord(char) < 32 for char in location):
-        raise ConfigError(f"{location!r} is no location; {_ALLOWED}")
+        raise SourceError(f"{location!r} is no location; {_ALLOWED}")
     if source.fast_import:
         path = _existing(location, base)
         return _local_place(source, "fast_import", path, ("samples", path.stem))
@@ -78,10 +78,10 @@ def identify(source: SourceConfig, location: str, base: Path) -> Place:
     if location.lower().startswith("file://"):
         parts = urlsplit(location)
         if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-            raise ConfigError(f"{location!r} names another machine; write file:///absolute/path")
+            raise SourceError(f"{location!r} names another machine; write file:///absolute/path")
         location = unquote(parts.path)
     elif _SCHEME.match(location):
-        raise ConfigError(f"{location!r} is not allowed: {_ALLOWED}")
+        raise SourceError(f"{location!r} is not allowed: {_ALLOWED}")
     path = _existing(location, base)
     folders = [part for part in path.parts[1:] if part != ".git"]
     return _local_place(source, "path", path, (folders[-2] if len(folders) > 1 else LOCAL, folders[-1]))
@@ -91,11 +91,11 @@ def _existing(location: str, base: Path) -> Path:
     """Return the absolute path of a location, `..` resolved but symbolic links kept for the name's sake."""
     path = Path(os.path.abspath(base / Path(location).expanduser()))  # noqa: PTH100 - resolve() follows links
     if not path.exists():
-        raise ConfigError(f"{path} does not exist; correct it in [[sources]] or set optional = true there")
+        raise SourceError(f"{path} does not exist; correct it in [[sources]] or set optional = true there")
     if not path.is_dir() and not path.is_file():
-        raise ConfigError(f"{path} is neither a folder nor a file; correct it in [[sources]]")
+        raise SourceError(f"{path} is neither a folder nor a file; correct it in [[sources]]")
     if len(path.parts) < 2:
-        raise ConfigError(f'{path} has no name; set repo = "owner/name" and give the repository\'s folder')
+        raise SourceError(f'{path} has no name; set repo = "owner/name" and give the repository\'s folder')
     return path
 
 
@@ -124,7 +124,7 @@ def _stated(source: SourceConfig) -> tuple[str, str] | None:
         return None
     owner, _, name = source.repo.partition("/")
     if not all(re.fullmatch(r"[\w+~][\w.+~-]*", part) for part in (owner, name)):
-        raise ConfigError(f"repo = {source.repo!r} must be owner/name of letters, digits, '.', '-', '_', '+' and '~'")
+        raise SourceError(f"repo = {source.repo!r} must be owner/name of letters, digits, '.', '-', '_', '+' and '~'")
     return owner, name
 
 
@@ -132,7 +132,7 @@ def _file_name(text: str) -> str:
     """Return a name that is safe as one folder and readable in row ids."""
     name = re.sub(r"[^\w.+~-]", "-", text).lstrip(".-")
     if not name:
-        raise ConfigError(f'{text!r} cannot be part of a repository\'s name; set repo = "owner/name"')
+        raise SourceError(f'{text!r} cannot be part of a repository\'s name; set repo = "owner/name"')
     return name
 
 
@@ -141,9 +141,9 @@ def _https_place(source: SourceConfig, location: str) -> Place:
         parts = urlsplit(location)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise ConfigError(f"{location!r} is no valid URL: {error}") from None
+        raise SourceError(f"{location!r} is no valid URL: {error}") from None
     if "@" in parts.netloc:
-        raise ConfigError(
+        raise SourceError(
             f"the URL for {host} holds credentials, which would be stored with the clone; "
             "private repositories are not fetched: clone it by hand and give the path"
         )
@@ -151,7 +151,7 @@ def _https_place(source: SourceConfig, location: str) -> Place:
     names = path.strip("/").split("/")
     safe = all(_URL_NAME.fullmatch(name) and not name.startswith((".", "-")) for name in names)
     if not host or len(names) < 2 or not safe or parts.query or parts.fragment:
-        raise ConfigError(f"{location!r} is no repository URL; write https://host/owner/name")
+        raise SourceError(f"{location!r} is no repository URL; write https://host/owner/name")
     host = host if port in (None, _DEFAULT_PORT) else f"{host}:{port}"
     owner, name = _stated(source) or ("/".join(names[:-1]), names[-1])
     web = f"https://{parts.netloc.lower()}{path}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from miners.git_process import NO_GIT, git_command, git_environment
 from miners.places import Place
-from schemas.errors import ConfigError, DataError, PipelineError, UnreachableError
+from schemas.errors import ConfigError, DataError, PipelineError, SourceError, UnreachableError
 
 
 @contextmanager
@@ -80,7 +80,7 @@ class Limits:
 def ask(place: Place, cwd: Path, *args: str, limits: Limits | None = None, input: bytes = b"") -> str:
     """Run a git command that talks to the source in a folder; return its output or raise what it means.
 
-    Over https a fault of the network is tried again, with growing pauses. Raises ConfigError (no repository, refused),
+    Over https a fault of the network is tried again, with growing pauses. Raises SourceError (no repository, refused),
     UnreachableError (network, or `timeout` over), DataError (`branch_missing`, `git_failed`; `clone_too_large` when
     more than `max_bytes` would have to be kept) and PipelineError (disk full).
     """
@@ -92,7 +92,7 @@ def ask(place: Place, cwd: Path, *args: str, limits: Limits | None = None, input
         if status == 0:
             return output
         error = meaning(place, stderr)
-        refused = isinstance(error, ConfigError) and _REFUSED.search(stderr) and attempt < _REFUSED_PAUSES
+        refused = isinstance(error, SourceError) and _REFUSED.search(stderr) and attempt < _REFUSED_PAUSES
         if attempt == len(PAUSES) or not (refused or isinstance(error, UnreachableError)):
             raise error
         time.sleep(PAUSES[attempt])
@@ -202,9 +202,9 @@ def meaning(place: Place, stderr: str) -> PipelineError:
     if _NO_REPOSITORY.search(text):
         if place.kind == "path" and _has_objects(Path(place.url)):
             return DataError("branch_missing", f"HEAD of {place.url} is missing or damaged; point it to a branch")
-        return ConfigError(f"{place.url} is no git repository; correct it in [[sources]] ({text})")
+        return SourceError(f"{place.url} is no git repository; correct it in [[sources]] ({text})")
     if place.kind == "https" and _AUTHENTICATION.search(text):
-        return ConfigError(
+        return SourceError(
             f"{place.url} does not exist, is private or is refused ({text}); "
             "a private repository can be cloned by hand and given as a path"
         )

@@ -2,6 +2,7 @@
 
     PipelineError
     ├── ConfigError      the user has to change something: stop at once, exit code 2
+    │   └── SourceError  a source names no repository, or none that we may read
     ├── DataError        a row, file, commit or repository is unusable: it becomes an Exclusion
     └── TransientError   network or another passing fault: retried, then the job ends incomplete
         ├── SandboxError the sandbox itself failed: says nothing about the code that was to run in it
@@ -17,6 +18,10 @@ class PipelineError(Exception):
 
 class ConfigError(PipelineError):
     """The configuration, workspace or command line must be changed by the user."""
+
+
+class SourceError(ConfigError):
+    """The location of a source is no repository, has not got the branch, or may not be read."""
 
 
 class DataError(PipelineError):

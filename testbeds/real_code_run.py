@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from miners.clone import Clone
+from miners.faults import reading_clone
+from miners.partial import fetch_files, is_partial
 from sandbox.backends import open_backend
 from sandbox.build import build_environment
 from sandbox.environment import BuiltEnvironment
@@ -55,7 +57,16 @@ def prove_points(
     """
     record = clone.record
     run = RealCodeRun(record.repo, record.head)
-    kept = choose_candidates(points, clone.git_dir, record.head, config.real_code, config.mining.max_file_bytes)
+    rank = {point.row_id: total_order(point) for point in points}
+    try:
+        with reading_clone():
+            kept = choose_candidates(points, clone.git_dir, record.head, config.real_code, config.mining.max_file_bytes)
+            if allowed and kept.rows:
+                fetch_files(clone.git_dir, record.head)  # the rest of the tree
+    except DataError as error:
+        unread = [Exclusion(row_id, STAGE, error.reason, error.detail) for row_id in sorted(rank, key=rank.__getitem__)]
+        # What a partial clone lacks may be had another time.
+        return Proven([], unread, replace(run, reason=error.reason), final=not is_partial(clone.git_dir))
     final = True
     try:
         if not allowed:
@@ -67,7 +78,6 @@ def prove_points(
         if not config.real_code.optional:
             raise
         proven, final = _none(kept.rows, run, DataError("no_sandbox", str(error))), False
-    rank = {point.row_id: total_order(point) for point in points}
     excluded = sorted([*kept.excluded, *proven.excluded], key=lambda item: rank[item.row_id])
     return replace(proven, excluded=excluded, final=final)
 

@@ -15,7 +15,7 @@ from flows.score_answers import Scoring, score_real_code
 from sandbox.backends.bubblewrap import BubblewrapBackend
 from sandbox.environment import BuiltEnvironment
 from schemas.arrow import to_table
-from schemas.errors import DataError, TransientError
+from schemas.errors import DataError, SourceError, TransientError, UnreachableError
 from schemas.execution import RealCode
 from schemas.scores import AnswerScore
 from scoring.pass_at_k import PassAtK
@@ -120,6 +120,13 @@ def test_canonical_answers_score_one_and_mocks_and_nothing_zero(
     assert report.verdicts == {"passed": 3, "failed": n_answers, "timeout": 0, "unscored": 0}
 
 
+def raising(error: Exception) -> Rebuild:
+    def rebuild(*_: object) -> BuiltEnvironment:
+        raise error
+
+    return rebuild
+
+
 def test_broken_ground_leaves_answers_unscored_and_is_tried_again(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,12 +134,6 @@ def test_broken_ground_leaves_answers_unscored_and_is_tried_again(
     ground.answer({row.instance_id: ["    return iter(())  # another", row.canonical_solution + "  # another"]})
     built = ground.foyer.built
     broken = replace(built, env={**built.env, "PYTHONPATH": built.env["PYTHONPATH"].removesuffix(":/w/src/src")})
-
-    def raising(error: Exception) -> Rebuild:
-        def rebuild(*_: object) -> BuiltEnvironment:
-            raise error
-
-        return rebuild
 
     def without_project(*_: object) -> BuiltEnvironment:
         return broken
@@ -159,6 +160,23 @@ def test_repository_that_cannot_be_had_leaves_answers_unscored(
     shutil.copy(ground.workspace / "answers.jsonl", tmp_path)
     report = score(elsewhere, monkeypatch, never)
     assert report.unscored == {"source_missing": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (UnreachableError("it does not answer"), "repository_unreachable"),
+        (SourceError("it is gone"), "source_missing"),
+        (DataError("clone_too_large", "the limit is 1"), "clone_too_large"),
+    ],
+)
+def test_partial_clone_whose_source_fails_leaves_answers_unscored(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
+    ground.answer({ground.rows[0].instance_id: ["    return iter(())"]})
+    monkeypatch.setattr(score_answers, "fetch_files", raising(error))
+    report = score(ground, monkeypatch, never)
+    assert report.unscored == {reason: 1}
 
 
 def test_command_prints_the_report(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import flows.cloning
+import flows.recipe
 from flows.cloning import left_out
 from flows.recipe import BuildResult
 from flows.recipe import build as carry_out
@@ -183,19 +184,65 @@ def test_a_clone_that_fails_costs_only_itself_and_is_tried_again(
         assert left_out(run.ledger) == {}
 
 
-def test_a_content_that_fails_after_the_commits_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("fault", "reason"), [("reset", "repository_unreachable"), ("404", "source_missing")])
+def test_a_content_that_fails_after_the_commits_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, fault: str, reason: str
+) -> None:
     world.named("alpha", "beta")
     plan_and_fetch = flows.work.plan_and_fetch
 
     def failing(clone, *args):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN002, ANN202 - passed on
         if clone.record.repo == "acme/beta":
-            world.hub.git_broken = {"/acme/beta.git/": "reset"}
+            world.hub.git_broken = {"/acme/beta.git/": fault}
         return plan_and_fetch(clone, *args)
 
     monkeypatch.setattr(flows.work, "plan_and_fetch", failing)
     result = world.build("data", "mine")
     [sources] = [report for report in result.reports if report.stage == "sources"]
-    assert sources.excluded_by_reason == {"repository_unreachable": 1}
+    assert sources.excluded_by_reason == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("fault", "section", "reason"),
+    [
+        ("reset", "", "repository_unreachable"),
+        ("404", "", "source_missing"),
+        ("500", "[[sources]]\ngit = ['{}/acme/beta']\n", "repository_unreachable"),
+    ],
+)
+def test_a_tree_that_cannot_be_had_for_real_code_costs_only_its_own_rows_there(
+    world: World, monkeypatch: pytest.MonkeyPatch, fault: str, section: str, reason: str
+) -> None:
+    """Between mining and real_code a thinned-out clone loses its source; no sandbox here, for the test to be quick."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")  # no engine answers there
+    monkeypatch.setattr(flows.cloning._Disk, "limit", 0)
+    world.named("alpha", "beta")
+    digest = "sha256:" + "0" * 64
+    world.extra = (
+        f"[testbeds]\nnames = ['raw_data', 'real_code']\n{section.format(world.hub.base)}"
+        f"[real_code]\noptional = true\ndocstring = 'any'\nbackend = 'docker'\nimage = '{digest}'\n"
+    )
+    plan_proofs = flows.recipe.plan_proofs
+
+    def failing(*args):  # type: ignore[no-untyped-def] # noqa: ANN002, ANN202 - passed on
+        world.hub.git_broken = {"/acme/beta.git/": fault}
+        return plan_proofs(*args)
+
+    monkeypatch.setattr(flows.recipe, "plan_proofs", failing)
+    by_repo = {report.partition: report for report in world.build("data").reports if report.stage == "real_code"}
+    rows = {repo: report.rows_in for repo, report in by_repo.items()}
+    assert {repo: report.excluded_by_reason for repo, report in by_repo.items()} == {
+        "acme/alpha": {"no_sandbox": rows["acme/alpha"]},
+        "acme/beta": {reason: rows["acme/beta"]},
+    }
+    assert min(rows.values()) > 0
+
+    monkeypatch.setattr(flows.recipe, "plan_proofs", plan_proofs)
+    world.hub.git_broken = {}
+    again = [report for report in world.build("data").reports if report.stage == "real_code"]
+    assert {report.partition: report.excluded_by_reason for report in again} == {
+        repo: {"no_sandbox": count} for repo, count in rows.items()
+    }
 
 
 def test_a_source_that_must_not_be_missing_ends_the_run(world: World) -> None:
