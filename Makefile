@@ -61,11 +61,9 @@ test-lowest: $(VENV)/.installed-dev ## Run the tests with the oldest dependencie
 	$(BIN)/uv pip install --quiet --python build/venv-lowest/bin/python --no-deps --no-build-isolation -e .
 	build/venv-lowest/bin/python -m pytest $(PYTEST_PARALLEL)
 
-test-harness: $(VENV)/.installed-dev ## Run a release's task files with lm-evaluation-harness and Inspect (docs/adr/0012)
-	$(BIN)/uv pip compile --quiet --python $(BIN)/python --extra build --extra dev --extra harness \
-	  pyproject.toml -o build/requirements-harness.txt
+test-harness: $(VENV)/.installed-dev requirements-harness.lock ## Run a release's task files with lm-evaluation-harness and Inspect (docs/adr/0012)
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/venv-harness
-	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python -r build/requirements-harness.txt
+	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python --require-hashes -r requirements-harness.lock
 	$(BIN)/uv pip install --quiet --python build/venv-harness/bin/python --no-deps --no-build-isolation -e .
 	build/venv-harness/bin/python -m pytest -o filterwarnings=ignore tests/harness
 
@@ -101,11 +99,13 @@ tokenizer: $(VENV)/.installed-dev ## Train the tokenizer again (downloads its pi
 samples: $(VENV)/.installed-dev ## Write the sample repositories again from their source
 	$(BIN)/python -m tools.make_samples
 
-lock: $(VENV)/.installed-dev ## Resolve the dependencies again into both locks
+lock: $(VENV)/.installed-dev ## Resolve the dependencies again into the three locks
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra build pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra build --extra dev --extra bench -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra build --extra dev --extra harness pyproject.toml -o requirements-harness.lock
 
 clean: ## Remove caches and builds; keeps the workspace and .venv
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -141,7 +141,7 @@ def test_links_between_documents_lead_somewhere() -> None:
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock", "requirements-harness.lock"])
 def test_locks_have_a_hash_for_every_package_and_name_no_host(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     packages = re.findall(r"^[a-zA-Z0-9._-]+==[^\s\\]+[^\n]*\\\n\s+--hash=sha256:[0-9a-f]{64}", text, re.MULTILINE)

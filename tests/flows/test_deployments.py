@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import requests
@@ -52,10 +54,20 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def ask(self, method: str, path: str, **values: Any) -> Any:  # noqa: ANN401 - JSON
+        """Ask the server, again where it fails: its SQLite is locked at times on a busy machine."""
+        answers: list[requests.Response] = []
+
+        def answered() -> bool:
+            answers.append(requests.request(method, f"{self.api}/{path}", json=values or None, timeout=60))
+            return answers[-1].status_code < requests.codes.server_error
+
+        wait_for(answered)
+        answers[-1].raise_for_status()
+        return answers[-1].json()
+
     def read(self, path: str, **values: Any) -> Any:  # noqa: ANN401 - JSON
-        answer = requests.post(f"{self.api}/{path}/filter", json=values, timeout=60)
-        answer.raise_for_status()
-        return answer.json()
+        return self.ask("POST", f"{path}/filter", **values)
 
     def runs(self) -> list[dict[str, Any]]:
         """Return the flow runs that have begun, oldest first."""
@@ -64,21 +76,26 @@ class Server:
 
     def trigger(self, deployment: str, parameters: dict[str, Any]) -> None:
         """Run a deployment to its end."""
-        found = requests.get(f"{self.api}/deployments/name/{deployment}", timeout=60).json()
-        made = requests.post(
-            f"{self.api}/deployments/{found['id']}/create_flow_run", json={"parameters": parameters}, timeout=60
-        ).json()
+        found = self.ask("GET", f"deployments/name/{deployment}")
+        once = {"parameters": parameters, "idempotency_key": uuid4().hex}
+        made = self.ask("POST", f"deployments/{found['id']}/create_flow_run", **once)
         state: dict[str, Any] = {}
 
         def ended() -> bool:
-            state.update(requests.get(f"{self.api}/flow_runs/{made['id']}", timeout=60).json()["state"])
+            state.update(self.ask("GET", f"flow_runs/{made['id']}")["state"])
             return state["type"] in ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
         wait_for(ended)
         assert state["type"] == "COMPLETED", state
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self.start("worker", "start", "--pool", "postquem", "--type", "process")
+    @contextmanager
+    def worker(self) -> Iterator[None]:
+        """Have a worker that is killed in the end."""
+        process = self.start("worker", "start", "--pool", "postquem", "--type", "process")
+        try:
+            yield
+        finally:
+            kill(process)
 
     def _answers(self) -> bool:
         try:
@@ -144,20 +161,18 @@ def test_a_killed_worker_s_run_is_taken_up_by_the_next(deployed: Server, tmp_pat
     }  # fmt: skip
     given = [part for name, value in parameters.items() for part in ("--param", f"{name}={json.dumps(value)}")]
 
-    worker = deployed.start_worker()
-    deployed.call("deployment", "run", "build-testbeds/monthly-release", *given)
-    wait_for(lambda: any((workspace / "tables").rglob("*.parquet")))
-    [first] = deployed.runs()
-    kill(worker)
+    with deployed.worker():
+        deployed.call("deployment", "run", "build-testbeds/monthly-release", *given)
+        wait_for(lambda: any((workspace / "tables").rglob("*.parquet")))
+        [first] = deployed.runs()
     _end_processes_of(first["id"])
     assert not (workspace / "releases" / "2026.12").exists()
 
-    worker = deployed.start_worker()
-    _end_on_the_server(deployed, first["id"])
-    deployed.trigger("mine-commits/weekly-mining", places)
-    assert not (workspace / "releases" / "2026.12").exists()
-    deployed.trigger("build-testbeds/monthly-release", parameters)
-    kill(worker)
+    with deployed.worker():
+        _end_on_the_server(deployed, first["id"])
+        deployed.trigger("mine-commits/weekly-mining", places)
+        assert not (workspace / "releases" / "2026.12").exists()
+        deployed.trigger("build-testbeds/monthly-release", parameters)
 
     (tmp_path / "undisturbed").mkdir()
     undisturbed = write_config(tmp_path / "undisturbed", repositories, "[testbeds]\nseed = 7\n", version="2026.12")
@@ -179,10 +194,8 @@ def _end_processes_of(run_id: str) -> None:
 
 def _end_on_the_server(server: Server, run_id: str) -> None:
     """Tell the server that a killed run is over, which gives its slot back; by itself it does so in five minutes."""
-    answer = requests.post(
-        f"{server.api}/flow_runs/{run_id}/set_state", json={"state": {"type": "CRASHED", "name": "Crashed"}}, timeout=60
-    )
-    assert answer.json()["status"] == "ACCEPT", answer.text
+    state = {"type": "CRASHED", "name": "Crashed"}
+    assert server.ask("POST", f"flow_runs/{run_id}/set_state", state=state)["status"] == "ACCEPT"
 
 
 def _check_artifacts(server: Server) -> None:
