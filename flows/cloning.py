@@ -110,7 +110,7 @@ def _of_source(run: Run, source: Source, do: Callable[[], Out]) -> Out | Exclusi
         with reading_clone(optional=source.config.optional):
             return do()
     except DataError as error:
-        found = source.found if error.reason == "source_missing" else None
+        found = source.found if error.reason in ("source_missing", "repository_refused") else None
         why = None if found is None else explain_unusable(run, found)
         return why or Exclusion(source.repo, STAGE, error.reason, error.detail)
 

@@ -1,6 +1,6 @@
 """The steps of the duplicate search: reference sets, token sets, comparison with old code, the search itself."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +31,8 @@ class Compared:
     """Feature units of all repositories."""
     references: Sequence[ReferenceFiles]
     """Reference sets."""
+    names: Mapping[str, Sequence[str]]
+    """Other names of each repository, by which opt-outs may call it."""
 
 
 @dataclass(frozen=True, slots=True)

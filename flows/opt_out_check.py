@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from flows.opting_out import COLUMNS, places
+from flows.opting_out import COLUMNS, known_by, places, searched_names
 from miners.opt_out import Removed, opted_out
 from miners.places import clone_folder
 from publishing.facts import shards_of
@@ -35,14 +35,15 @@ def check_entries(entries: Sequence[OptOut], workspace: Workspace) -> Checked:
     """Return what entries remove from the lake, and what releases hold of it."""
     ledger = Ledger(workspace.tables)
     units = ledger.units()
-    records = {
-        record.repo: record
+    mined = [
+        record
         for unit in units
         if unit.stage == "mine"
         for record in from_table(ledger.read(unit, "repositories"), RepositoryRecord)
-    }
+    ]
+    records = {record.repo: record for record in known_by(mined, searched_names(ledger, mined))}
     tables = [ledger.read(unit, "data_points", COLUMNS) for unit in units if unit.stage == "features"]
-    mined = Counter(item.entry for item in _removed(tables, entries, records, workspace))
+    counts = Counter(item.entry for item in _removed(tables, entries, records, workspace))
     releases = {}
     for folder in sorted(path.parent for path in workspace.releases.glob("*/manifest.json")):
         shards = [
@@ -52,7 +53,7 @@ def check_entries(entries: Sequence[OptOut], workspace: Workspace) -> Checked:
             for path in shards_of(folder, config.name)
         ]
         releases[folder.name] = len({item.row_id for item in _removed(shards, entries, records, workspace)})
-    return Checked([mined[number] for number in range(len(entries))], mined[None], releases)
+    return Checked([counts[number] for number in range(len(entries))], counts[None], releases)
 
 
 def _removed(

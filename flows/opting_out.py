@@ -1,24 +1,28 @@
 """The step that leaves out what people asked to have left out, and the command that keeps their ledger."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
 from flows import work
+from flows.discovering import STAGE as DISCOVERY
 from flows.run import Run
 from flows.steps import do_once
 from flows.versions import stage_version
 from miners.clone import Clone
 from miners.opt_out import Place, Removed, opted_out
+from schemas.arrow import from_table
 from schemas.comparisons import OldCopy
 from schemas.config import load_config
 from schemas.errors import ConfigError
 from schemas.opt_out import OptOut, entry_text, ledger_paths, read_opt_outs
 from schemas.records import Exclusion, RepositoryRecord
-from warehouse.ledger import Unit, unit_key
+from schemas.search import DiscoveredRepository
+from warehouse.ledger import Ledger, Unit, unit_key
 from warehouse.tables import write_text
 
 STAGE = "opt_out"
@@ -37,6 +41,8 @@ class OptOutInputs:
     """Feature units of all repositories."""
     compared: tuple[Unit, ...]
     """Comparisons with old code: what they excluded is gone already."""
+    names: Mapping[str, Sequence[str]]
+    """Other names of each repository."""
 
 
 def plan_opt_outs(run: Run) -> tuple[OptOut, ...] | None:
@@ -52,9 +58,26 @@ def opt_out_key(entries: Sequence[OptOut], records: Sequence[RepositoryRecord], 
     return unit_key(STAGE, stage_version(STAGE), parameters, [unit.digest for unit in units])
 
 
+def known_by(records: Iterable[RepositoryRecord], names: Mapping[str, Sequence[str]]) -> list[RepositoryRecord]:
+    """Return repositories with all their other names, those of earlier searches too."""
+    return [
+        replace(record, aliases=tuple(sorted({*record.aliases, *names.get(record.repo, ())}))) for record in records
+    ]
+
+
+def searched_names(ledger: Ledger, records: Iterable[RepositoryRecord]) -> dict[str, Sequence[str]]:
+    """Return the names under which the searches of a lake found each repository, its own included; none without any."""
+    unit = ledger.former(DISCOVERY, "all")
+    if unit is None:
+        return {}
+    found = from_table(ledger.read(unit, "discovered_repositories"), DiscoveredRepository)
+    names = {f"{urlsplit(row.web_url).netloc.lower()}:{row.repo_id}": (row.repo, *row.aliases) for row in found}
+    return {record.repo: names[record.key] for record in records if record.key in names}
+
+
 def leave_out(run: Run, inputs: OptOutInputs) -> Unit:
     """Leave out the rows that an entry removes, before duplicates are searched: none takes another's place."""
-    records = [clone.record for clone in inputs.clones]
+    records = known_by((clone.record for clone in inputs.clones), inputs.names)
     key = opt_out_key(inputs.entries, records, [*inputs.points, *inputs.compared])
     return do_once(run, STAGE, "all", key, lambda job: _leave_out(run, job, inputs))
 
@@ -68,7 +91,7 @@ def _leave_out(run: Run, job: work.Job, inputs: OptOutInputs) -> Unit:
     }
     tables = (run.ledger.read(unit, "data_points", COLUMNS) for unit in inputs.points)
     rows = [place for table in tables for place in places(table) if place.row_id not in gone]
-    records = {clone.record.repo: clone.record for clone in inputs.clones}
+    records = {record.repo: record for record in known_by((clone.record for clone in inputs.clones), inputs.names)}
     folders = {clone.record.repo: clone.git_dir for clone in inputs.clones}
     excluded = [_exclusion(item) for item in opted_out(rows, inputs.entries, records, folders)]
     report = work.account(job, len(rows), len(rows) - len(excluded), excluded)

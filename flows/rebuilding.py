@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dedup.tokens import load_tokenizer
 from flows import dedup_steps
+from flows.opting_out import searched_names
 from flows.recipe import BuildResult, Gathered, carry_out
 from flows.releasing import release
 from flows.run import Computers, Run, open_run_of
@@ -25,6 +26,7 @@ from publishing.manifest import MANIFEST_NAME, Manifest, read_manifest
 from schemas.config import Config, SourceConfig
 from schemas.errors import ConfigError, DataError, PipelineError
 from schemas.records import LOCAL, RepositoryRecord, StageReport
+from warehouse.ledger import Ledger
 from warehouse.lock import open_workspace
 
 FOLDER = "rebuilds"  # below the workspace: one workspace of its own for each release that is built again
@@ -90,7 +92,8 @@ def _carry_out(run: Run, asked: Rebuilding, manifest: Manifest) -> BuildResult:
         return _pin(run, asked, record)
 
     clones = stepper.each("clone", pin, run, records, lambda record: record.repo)
-    sources = [_source(run.config, record) for record in records]
+    names = searched_names(Ledger(open_workspace(asked.workspace).tables), records)
+    sources = [replace(_source(run.config, record), names=tuple(names.get(record.repo, ()))) for record in records]
     unusable = tuple(item for item in manifest.unused if item.stage == _SOURCES)
     work = carry_out(run, stepper, Gathered(tuple(clones), tuple(sources), unusable), references)
     searched = [

@@ -104,7 +104,8 @@ def carry_out(
         points = stepper.each("features", steps.extract_features, run, mined, attrgetter("partition"))
         done += points
     if until not in ("mine", "features"):
-        compared = dedup_steps.Compared(clones, points, references)
+        known = {source.repo: source.names for source in gathered.sources}
+        compared = dedup_steps.Compared(clones, points, references, known)
         unique, tokens = _deduplicate(run, stepper, compared, done)
         if until != "dedup":
             names = [name for name in run.config.testbeds.names if name != TESTBED]
@@ -142,9 +143,9 @@ def _deduplicate(
     compared = stepper.each(
         "compare", dedup_steps.compare_with_old, run, planned, attrgetter("inputs.partition")
     )  # fmt: skip
-    unwanted = (
-        [OptOutInputs(entries, tuple(given.clones), tuple(points), tuple(compared))] if entries is not None else []
-    )
+    unwanted = []
+    if entries is not None:
+        unwanted = [OptOutInputs(entries, tuple(given.clones), tuple(points), tuple(compared), given.names)]
     compared += stepper.each("opt_out", leave_out, run, unwanted, lambda _: "all")
     clones = tuple((clone.record.repo, clone.git_dir) for clone in given.clones)
     inputs = dedup_steps.Tokenised(DedupInputs(tuple(points), tuple(compared), tuple(sets), clones), tokens)

@@ -20,6 +20,9 @@ class Source:
     """Where it is and what it is called."""
     config: SourceConfig
     """The section of the configuration that names it."""
+    names: tuple[str, ...] = ()
+    """All its other names, sorted: those that the configuration gives, and those under which earlier searches found it,
+    which nobody knows who was not there. `place` has the former alone, since they go into the data."""
     former: tuple[str, ...] = ()
     """Its other names that no other repository has: a clone under one of them is its own."""
     found: DiscoveredRepository | None = None
@@ -44,7 +47,8 @@ def plan_sources(config: Config, base: Path, found: Sequence[DiscoveredRepositor
     for section in config.sources:
         for location in (*section.git, *section.fast_import):
             try:
-                sources.append(Source(identify(section, location, base), section))
+                place = identify(section, location, base)
+                sources.append(Source(place, section, place.aliases))
             except ConfigError as error:
                 if not section.optional:
                     raise
@@ -55,7 +59,7 @@ def plan_sources(config: Config, base: Path, found: Sequence[DiscoveredRepositor
     united = _unite(sources)
     by_name = _check_names(united.rows)
     planned = [
-        replace(source, former=tuple(name for name in source.place.aliases if name.casefold() not in by_name))
+        replace(source, former=tuple(name for name in source.names if name.casefold() not in by_name))
         for source in united.rows
     ]
     return Kept(sorted(planned, key=lambda source: source.repo), [*excluded, *united.excluded])
@@ -67,12 +71,11 @@ def _searched(config: Config, row: DiscoveredRepository) -> Source | Exclusion:
         git=(row.clone_url,),
         web_url=row.web_url,
         repo_id=row.repo_id,
-        aliases=row.aliases,
         execute=config.search is None or config.search.execute,
         optional=True,
     )
     try:
-        return Source(identify(section, row.clone_url, Path("/")), section, found=row)
+        return Source(identify(section, row.clone_url, Path("/")), section, row.aliases, found=row)
     except ConfigError as error:
         return Exclusion(row.repo, "sources", "clone_url_refused", str(error))
 
@@ -95,18 +98,18 @@ def _unite(sources: Sequence[Source]) -> Kept[Source]:
     """Return one source for each repository, in the order of the configuration, and the others as exclusions."""
     kept, excluded = [], []
     for group in _groups(sources):
-        listed = {alias for source in group for alias in source.place.aliases}
+        listed = {alias for source in group for alias in source.names}
         first = _leading(group, listed)
         place = _newest_place(group, listed, first)
         ids = sorted({source.place.repo_id for source in group if source.place.repo_id is not None})
         branches = {source.place.branch for source in group if source.found is None}
         if len(ids) > 1 or len(branches) > 1:
             what = "numeric ids" if len(ids) > 1 else "branches"
-            names = ", ".join(source.repo for source in group)
-            raise ConfigError(f"sources of one repository ({names}) have different {what}; keep one of them")
-        aliases = tuple(sorted((listed | {source.repo for source in group}) - {place.repo}))
-        place = replace(place, aliases=aliases, repo_id=ids[0] if ids else None)
-        kept.append(replace(first, place=place))
+            listing = ", ".join(source.repo for source in group)
+            raise ConfigError(f"sources of one repository ({listing}) have different {what}; keep one of them")
+        names, given = _other_names(group, place.repo)
+        place = replace(place, aliases=given, repo_id=ids[0] if ids else None)
+        kept.append(replace(first, place=place, names=names))
         excluded += [
             Exclusion(
                 source.repo, "sources", "repository_repeated", f"the repository {place.key}, mined as {place.repo}"
@@ -115,6 +118,14 @@ def _unite(sources: Sequence[Source]) -> Kept[Source]:
             if source is not first
         ]
     return Kept(kept, excluded)
+
+
+def _other_names(group: Sequence[Source], repo: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return all names of a group but its own, and those among them that do not come from earlier searches."""
+    own = {source.repo for source in group}
+    names = own.union(*(source.names for source in group)) - {repo}
+    given = own.union(*(source.place.aliases for source in group)) - {repo}
+    return tuple(sorted(names)), tuple(sorted(given))
 
 
 def _leading(group: Sequence[Source], listed: AbstractSet[str]) -> Source:
@@ -132,7 +143,7 @@ def _newest_place(group: Sequence[Source], listed: AbstractSet[str], first: Sour
 
 def _rank_of_name(source: Source, listed: AbstractSet[str]) -> tuple[bool, bool]:
     """Return what puts the newest name first: no other section calls it an alias, then its section knows of aliases."""
-    return source.repo in listed, not source.place.aliases
+    return source.repo in listed, not source.names
 
 
 def _groups(sources: Sequence[Source]) -> list[list[Source]]:
@@ -157,7 +168,7 @@ def _groups(sources: Sequence[Source]) -> list[list[Source]]:
         if source.place.repo_id is not None:
             link(by_key.setdefault(source.place.key, index), index)
     for index, source in enumerate(sources):
-        for alias in source.place.aliases:
+        for alias in source.names:
             for other in by_name.get(alias, ()):
                 if _may_be_one(source.place, sources[other].place):
                     link(index, other)

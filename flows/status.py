@@ -18,7 +18,7 @@ from flows.dedup_work import DedupInputs
 from flows.discovering import find_discovered, known_repositories
 from flows.execution import TESTBED, kept_rows, real_code_key, sample_key
 from flows.opting_out import STAGE as OPT_OUT
-from flows.opting_out import opt_out_key
+from flows.opting_out import known_by, opt_out_key
 from flows.sources import Source, plan_sources
 from schemas.arrow import from_table
 from schemas.comparisons import Cutoff
@@ -84,7 +84,9 @@ def list_status(config: Config, base: Path, workspace: Workspace) -> list[ItemSt
     found = [unit for unit in points if unit is not None]
     compared = _old_code(config, ledger, names, found, items)
     if compared is not None and config.optout.files:
-        compared = _opt_outs(config, base, ledger, ([unit for unit in mined if unit], found, compared), items)
+        known = {source.repo: source.names for source in sources}
+        given = ([unit for unit in mined if unit], found, compared)
+        compared = _opt_outs(config, base, ledger, given, known, items)
     unique = units.get(("dedup", "all"))
     sets = _reference_sets(config, base, workspace, units, items)
     key = None
@@ -121,6 +123,7 @@ def _opt_outs(
     base: Path,
     ledger: Ledger,
     given: tuple[Sequence[Unit], Sequence[Unit], list[Unit]],
+    names: Mapping[str, Sequence[str]],
     items: list[ItemStatus],
 ) -> list[Unit] | None:
     """Add the item of the opt-outs; return its unit behind the comparisons with old code, None without one."""
@@ -130,7 +133,7 @@ def _opt_outs(
         record for item in mined for record in from_table(ledger.read(item, "repositories"), RepositoryRecord)
     ]  # fmt: skip
     entries = read_opt_outs(ledger_paths(config.optout, base))
-    items.append(_item(OPT_OUT, "all", unit, opt_out_key(entries, records, [*points, *compared])))
+    items.append(_item(OPT_OUT, "all", unit, opt_out_key(entries, known_by(records, names), [*points, *compared])))
     return None if unit is None else [*compared, unit]
 
 

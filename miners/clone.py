@@ -24,13 +24,14 @@ from miners.partial import (
 )
 from miners.places import Place, identify
 from miners.remote import Limits, ask, is_disk_full, meaning
-from schemas.errors import ConfigError, DataError, PipelineError, SourceError
+from schemas.errors import ConfigError, DataError, PipelineError, RefusedError, SourceError
 from schemas.records import RepositoryRecord
 
 __all__ = ["Clone", "Place", "check_shallow", "identify", "open_clone", "shallow_boundary", "thin_out"]
 
 DETACHED = "HEAD"
 _DETACHED_REF = "refs/postquem/detached"
+_FINAL = frozenset({"clone_too_large", "repository_blocked", "repository_disabled"})
 _STREAM_HASH = "postquem-stream-sha256"
 
 
@@ -61,9 +62,9 @@ def open_clone(
 
     A clone under one of its `former` names is renamed and brought up to date; no other place may have that name. A
     clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
-    Raises SourceError (no repository there, no branch of the configured name, access refused), UnreachableError
-    (network), DataError (`repository_empty`, `branch_missing`, `history_broken`, `clone_too_large`, `git_failed`) and
-    PipelineError (disk full).
+    Raises SourceError (no repository there, no branch of the configured name; RefusedError), UnreachableError (network),
+    DataError (`repository_empty`, `repository_blocked`, `repository_disabled`, `branch_missing`, `history_broken`,
+    `clone_too_large`, `git_failed`) and PipelineError (disk full).
     """
     target = place.git_dir(repos)
     with _explained(place):
@@ -151,7 +152,7 @@ def _clone_or_fetch(place: Place, target: Path, options: CloneOptions) -> None:
         except (DataError, ConfigError) as error:
             # A damaged clone, the lock of a killed git, or a source that cannot pack what is new because it lacks
             # blobs: copy it as a whole.
-            if _is_too_large(error):
+            if _is_final(error):
                 raise
     with _fresh_folder(target) as fresh:
         if options.whole or place.kind != "https" or not _create_partial(place, ref, fresh, options):
@@ -159,8 +160,10 @@ def _clone_or_fetch(place: Place, target: Path, options: CloneOptions) -> None:
         _replace(target, fresh)
 
 
-def _is_too_large(error: PipelineError) -> bool:
-    return isinstance(error, DataError) and error.reason == "clone_too_large"
+def _is_final(error: PipelineError) -> bool:
+    """Say whether fetching in another way would meet the same."""
+    reason = error.reason if isinstance(error, DataError) else ""
+    return isinstance(error, RefusedError) or reason in _FINAL
 
 
 def _remote_ref(place: Place, cwd: Path) -> str:
@@ -199,7 +202,7 @@ def _create_partial(place: Place, ref: str, fresh: Path, options: CloneOptions) 
         make_partial(place, ref, _local(ref), fresh, options.limits)
         _point_head(ref, fresh)
     except (DataError, ConfigError) as error:
-        if _is_too_large(error):
+        if _is_final(error):
             raise
         shutil.rmtree(fresh)
         fresh.mkdir()

@@ -59,7 +59,7 @@ class GitHubClient:
         timeout: int = _TIMEOUT_SECONDS,
     ) -> None:
         logging.getLogger("github").setLevel(logging.WARNING)  # it tells every redirect on standard error
-        clock = clock or SystemClock()
+        self._clock = clock = clock or SystemClock()
         self.api_url = config.api_url
         self.counts = Counts()
         self._tokens: tuple[str | None, ...] = tuple(tokens) or (None,)
@@ -127,7 +127,7 @@ class GitHubClient:
             if meaning is Meaning.PRIMARY:
                 self._limits.exhausted(index, bucket, answer)
             elif meaning is Meaning.SECONDARY:
-                self._limits.block(index, patience.after_limit(answer))
+                self._limits.block(index, patience.after_limit(answer, self._clock.now()))
             elif meaning is Meaning.BAD_TOKEN:
                 self._leave_out(index, answer)
             elif meaning is Meaning.FAULT or (meaning is Meaning.GIVEN and not _is_whole(answer)):

@@ -6,6 +6,7 @@ https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api.
 """
 
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -83,6 +84,16 @@ class Answer:
             return float(self.headers[header])
         except (KeyError, ValueError):
             return None
+
+    def retry_after(self, now: float) -> float | None:
+        """Return the seconds of `Retry-After`, which is a number or a date (RFC 9110, 10.2.3); null without one."""
+        seconds = self.number("retry-after")
+        if seconds is None:
+            try:
+                seconds = parsedate_to_datetime(self.headers["retry-after"]).timestamp() - _server_time(self, now)
+            except (KeyError, ValueError):
+                return None
+        return seconds if 0 <= seconds < math.inf else None
 
 
 def classify(answer: Answer) -> Meaning:
@@ -188,6 +199,19 @@ def _server_time(answer: Answer, now: float) -> float:
         return now
 
 
+def limit_seconds(answer: Answer, number: int, now: float) -> float:
+    """Return how long to wait after a request met a limit for the given time in a row.
+
+    `Retry-After` counts, else the reset of a limit that is used up, else a minute, longer each time.
+    """
+    stated, reset = answer.retry_after(now), answer.number("x-ratelimit-reset")
+    if stated is not None:
+        return stated
+    if reset is not None and answer.number("x-ratelimit-remaining") == 0:
+        return max(0.0, reset - _server_time(answer, now)) + _MARGIN
+    return min(_SECONDARY_CEILING, _SECONDARY_SECONDS * float(2 ** min(number - 1, 10)))
+
+
 class Patience:
     """Counts the faults of one request and says how long to wait after each."""
 
@@ -202,7 +226,7 @@ class Patience:
             raise TransientError(f"GitHub does not answer ({what}); what is answered is kept, run again to go on")
         return min(_FAULT_CEILING, float(2 ** (self._faults - 1)))
 
-    def after_limit(self, answer: Answer) -> float:
+    def after_limit(self, answer: Answer, now: float) -> float:
         """Return the seconds to wait after a secondary limit: `Retry-After`, else a minute and longer each time.
 
         PipelineError when it holds on: to try again at once, as after a TransientError, would make it worse.
@@ -212,10 +236,8 @@ class Patience:
             raise PipelineError(
                 f"GitHub's secondary limit holds on ({answer.message[:200]}); what is answered is kept, run again later"
             )
-        stated = answer.number("retry-after")
-        if stated is not None and stated >= 0:
-            return stated + _MARGIN
-        return min(_SECONDARY_CEILING, _SECONDARY_SECONDS * float(2 ** (self._limits - 1)))
+        stated = answer.retry_after(now)
+        return limit_seconds(answer, self._limits, now) if stated is None else stated + _MARGIN
 
 
 class Limits:
@@ -253,7 +275,7 @@ class Limits:
         """Note that a token's primary limit is reached, whatever the headers say."""
         budget, now = self._budgets[index, bucket], self._clock.now()
         budget.remaining = 0
-        stated = answer.number("retry-after")
+        stated = answer.retry_after(now)
         if stated is not None:
             budget.resets_at = now + stated + _MARGIN
         elif budget.resets_at is None or budget.resets_at <= now:

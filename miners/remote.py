@@ -4,17 +4,21 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+from miners.git_answers import Bearing, closed, read_answer, trace_settings, wants_pause
 from miners.git_process import NO_GIT, git_command, git_environment
 from miners.places import Place
-from schemas.errors import ConfigError, DataError, PipelineError, SourceError, UnreachableError
+from miners.rate_limit import Answer
+from schemas.errors import ConfigError, DataError, PipelineError, RefusedError, SourceError, UnreachableError
 
 
 @contextmanager
@@ -77,26 +81,48 @@ class Limits:
     """The folder that it fills, the one in which it runs when left out."""
 
 
+class Done(NamedTuple):
+    """What came of a command."""
+
+    status: int
+    """Exit code."""
+    output: str
+    """What it printed."""
+    stderr: str
+    """What it complained of."""
+    answer: Answer | None = None
+    """The last answer that the source gave over HTTP; null without one."""
+
+
 def ask(place: Place, cwd: Path, *args: str, limits: Limits | None = None, input: bytes = b"") -> str:
     """Run a git command that talks to the source in a folder; return its output or raise what it means.
 
-    Over https a fault of the network is tried again, with growing pauses. Raises SourceError (no repository, refused),
-    UnreachableError (network, or `timeout` over), DataError (`branch_missing`, `git_failed`; `clone_too_large` when
-    more than `max_bytes` would have to be kept) and PipelineError (disk full).
+    Over https a fault of the network is tried again, with growing pauses. A host that asks for a pause gets it, from
+    all threads, as often as it asks, but for no longer than `timeout` together. Raises SourceError (no repository;
+    RefusedError when it is refused), UnreachableError (network, a limit that holds on, or `timeout` over), DataError
+    (`branch_missing`, `git_failed`, `repository_blocked`, `repository_disabled`; `clone_too_large` when more than
+    `max_bytes` would have to be kept) and PipelineError (disk full).
     """
     Git.check_unsafe_protocols(place.url)
     if place.kind != "https":
         return _run_locally(place, cwd, *args)
-    for attempt in range(len(PAUSES) + 1):
-        status, output, stderr = _run_watched(cwd, args, limits or Limits(), input)
-        if status == 0:
-            return output
-        error = meaning(place, stderr)
-        refused = isinstance(error, SourceError) and _REFUSED.search(stderr) and attempt < _REFUSED_PAUSES
-        if attempt == len(PAUSES) or not (refused or isinstance(error, UnreachableError)):
+    limits = limits or Limits()
+    bearing = Bearing(place.url, urlsplit(place.url).netloc, limits.timeout)
+    faults = 0
+    while True:
+        bearing.pauses.keep(bearing.host)
+        done = _run_watched(cwd, args, limits, input)
+        if done.status == 0:
+            return done.output
+        if done.answer is not None and wants_pause(done.answer):
+            bearing.pause(done.answer)
+            continue
+        error = closed(place.url, done.answer) or meaning(place, done.stderr)
+        tries = len(PAUSES[:_REFUSED_PAUSES] if isinstance(error, RefusedError) else PAUSES)
+        if faults >= tries or not isinstance(error, RefusedError | UnreachableError):
             raise error
-        time.sleep(PAUSES[attempt])
-    raise UnreachableError(place.url)  # not reached: the last attempt returns or raises
+        time.sleep(PAUSES[faults])
+        faults += 1
 
 
 class _CleanGit(Git):
@@ -121,21 +147,25 @@ def _run_locally(place: Place, cwd: Path, *args: str) -> str:
     return str(output)
 
 
-def _run_watched(cwd: Path, args: Sequence[str], limits: Limits, input: bytes) -> tuple[int, str, str]:
+def _run_watched(cwd: Path, args: Sequence[str], limits: Limits, input: bytes) -> Done:
     """Run git in a process group of its own and end that when it takes too long or fills its folder too much."""
-    try:
-        process = subprocess.Popen(
-            git_command(None, *args), cwd=cwd, env=git_environment(), start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise ConfigError(NO_GIT) from None
-    watch = _Watch(process, cwd, limits)
-    with watch:
-        output, stderr = process.communicate(input)
-    if watch.problem is not None:
-        raise watch.problem
-    return process.returncode, output.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        try:
+            process = subprocess.Popen(
+                git_command(None, *args), cwd=cwd, env=git_environment() | trace_settings(trace),
+                start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+        except FileNotFoundError:
+            raise ConfigError(NO_GIT) from None
+        watch = _Watch(process, cwd, limits)
+        with watch:
+            output, errors = process.communicate(input)
+        if watch.problem is not None:
+            raise watch.problem
+        stderr = errors.decode("utf-8", "replace")
+        shown = trace.read_text(encoding="utf-8", errors="replace") if process.returncode and trace.exists() else ""
+    return Done(process.returncode, output.decode("utf-8", "replace"), stderr, read_answer(shown, stderr))
 
 
 @dataclass
@@ -204,7 +234,8 @@ def meaning(place: Place, stderr: str) -> PipelineError:
             return DataError("branch_missing", f"HEAD of {place.url} is missing or damaged; point it to a branch")
         return SourceError(f"{place.url} is no git repository; correct it in [[sources]] ({text})")
     if place.kind == "https" and _AUTHENTICATION.search(text):
-        return SourceError(
+        kind = RefusedError if _REFUSED.search(text) else SourceError
+        return kind(
             f"{place.url} does not exist, is private or is refused ({text}); "
             "a private repository can be cloned by hand and given as a path"
         )

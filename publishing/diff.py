@@ -18,6 +18,7 @@ from publishing.manifest import MANIFEST_NAME, Manifest, read_manifest
 from publishing.shards import EXCLUSIONS, config_order
 from schemas.config import Config
 from schemas.errors import ConfigError, PipelineError
+from schemas.records import make_repository_key
 from warehouse.tables import read_table
 
 _VERSIONS = (
@@ -57,12 +58,22 @@ class Side:
 
     @cached_property
     def heads(self) -> dict[str, str]:
-        """Return the head of each repository, under all of its names."""
+        """Return the head of each repository, under all of its names and under what identifies it."""
         found = {}
         for record in self.manifest.repositories:
             for alias in _texts(record["aliases"]):
                 found[alias] = str(record["head"])
-        return found | {str(record["repo"]): str(record["head"]) for record in self.manifest.repositories}
+        found |= {str(record["repo"]): str(record["head"]) for record in self.manifest.repositories}
+        return found | {_key(record): str(record["head"]) for record in self.manifest.repositories}
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """Return what identifies each repository: a renamed one keeps it."""
+        return {str(record["repo"]): _key(record) for record in self.manifest.repositories}
+
+    def head_of(self, repo: str, other: "Side") -> str | None:
+        """Return the head of a repository that another release calls so; null for one that this release has not."""
+        return self.heads.get(other.keys.get(repo, repo), self.heads.get(repo))
 
     @cached_property
     def excluded(self) -> dict[str, list[tuple[str, str, str]]]:
@@ -74,6 +85,10 @@ class Side:
             for row_id, *why in zip(*columns, strict=True):
                 found.setdefault(row_id, []).append((why[0], why[1], why[2]))
         return found
+
+
+def _key(record: Mapping[str, Any]) -> str:
+    return make_repository_key(record["repo"], record["host"], record["repo_id"], record["web_url"])
 
 
 def _texts(value: object) -> list[str]:
@@ -137,16 +152,17 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def _given(before: Side, after: Side) -> Iterator[Cause]:
-    """Yield what differs of repositories, reference sets and opt-outs."""
-    one, other = _inputs(before.manifest), _inputs(after.manifest)
+    """Yield what differs of repositories, reference sets and opt-outs; one that was renamed has its later name."""
+    names = {key: repo for side in (before, after) for repo, key in side.keys.items()}
+    one, other = _inputs(before.manifest, names), _inputs(after.manifest, names)
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
             yield Cause(name, one.get(name), other.get(name))
 
 
-def _inputs(manifest: Manifest) -> dict[str, str]:
+def _inputs(manifest: Manifest, names: Mapping[str, str]) -> dict[str, str]:
     """Return the heads, the digests of reference sets, and the number of rows that opt-outs removed."""
-    heads = {f"repository {record['repo']}": str(record["head"]) for record in manifest.repositories}
+    heads = {f"repository {names[_key(record)]}": str(record["head"]) for record in manifest.repositories}
     sets = {f"reference {item.reference}": ", ".join(item.sha256) for item in manifest.duplicates.references}
     opted_out = {} if manifest.opted_out is None else {"rows opted out": str(manifest.opted_out)}
     return heads | sets | opted_out
@@ -187,7 +203,7 @@ class _Absence:
         window, dates = self.lacks.config.window, (row["author_date"], row["committer_date"])
         if min(dates) < window.since or (window.until is not None and max(dates) >= window.until):
             return "outside_window", ""
-        head, there = self.has.heads.get(row["repo"]), self.lacks.heads.get(row["repo"])
+        head, there = self.has.heads.get(row["repo"]), self.lacks.head_of(row["repo"], self.has)
         if there is None:
             return "other_repository", ""
         return ("read_otherwise", "") if head == there else ("other_head", f"head {there}")

@@ -48,13 +48,13 @@ _NOVELTY = {
 
 # By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
 REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
-    ("discovery",): {
+    ("discovery", "sources"): {
         "clone_url_refused": "GitHub gives an address to clone from that is no `https` one of its own host",
-        "repository_blocked": "GitHub has blocked the repository, for legal reasons for example",
+        "repository_blocked": "its host has blocked the repository, for legal reasons for example",
         "repository_deleted": "GitHub knows it no longer",
-        "repository_disabled": "GitHub has disabled the repository",
+        "repository_disabled": "its host has disabled the repository",
         "repository_private": "the repository is not public",
-        "repository_refused": "GitHub does not give the repository out; the detail has its words",
+        "repository_refused": "its host does not give the repository out; the detail has its words",
         "search_left": "an earlier search found it, and it does not match any more",
     },
     ("sources",): {

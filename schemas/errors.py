@@ -3,6 +3,7 @@
     PipelineError
     ├── ConfigError      the user has to change something: stop at once, exit code 2
     │   └── SourceError  a source names no repository, or none that we may read
+    │       └── RefusedError a host that has a repository does not give it to us
     ├── DataError        a row, file, commit or repository is unusable: it becomes an Exclusion
     └── TransientError   network or another passing fault: retried, then the job ends incomplete
         ├── SandboxError the sandbox itself failed: says nothing about the code that was to run in it
@@ -22,6 +23,10 @@ class ConfigError(PipelineError):
 
 class SourceError(ConfigError):
     """The location of a source is no repository, has not got the branch, or may not be read."""
+
+
+class RefusedError(SourceError):
+    """A host that has a repository refuses it to us, for another reason than too many requests."""
 
 
 class DataError(PipelineError):

@@ -107,7 +107,8 @@ class RepositoryRecord:
     n_commits: int
     """Commits reachable from head."""
     aliases: tuple[str, ...] = ()
-    """Other names of the repository that the configuration gives, such as earlier ones, sorted."""
+    """Other names of the repository that the configuration gives, such as earlier ones, sorted. Names that only an
+    earlier search saw are no part of it (`discovered_repositories`): whoever was not there does not know them."""
 
     @property
     def key(self) -> str:

@@ -212,8 +212,9 @@ class TestNamedAndFound:
 
     def test_what_is_found_needs_no_section(self) -> None:
         kept = self.plan([], self.row("b/two", 8), self.row("a/new", 7, "a/old"))
-        assert [(item.repo, item.place.key, item.place.aliases, item.former) for item in kept.rows] == [
-            ("a/new", "github.com:7", ("a/old",), ("a/old",)), ("b/two", "github.com:8", (), ()),
+        found = [(item.repo, item.place.key, item.place.aliases, item.names, item.former) for item in kept.rows]
+        assert found == [
+            ("a/new", "github.com:7", (), ("a/old",), ("a/old",)), ("b/two", "github.com:8", (), (), ()),
         ]  # fmt: skip
         place, section = kept.rows[1].place, kept.rows[1].config
         assert (place.url, place.web_url, place.branch) == (f"{HUB}b/two.git", f"{HUB}b/two", None)
@@ -231,6 +232,7 @@ class TestNamedAndFound:
         kept = self.plan([section("a/old", branch="dev")], self.row("a/new", 7, "a/old"))
         [source] = kept.rows
         assert (source.repo, source.place.aliases, source.place.branch) == ("a/new", ("a/old",), "dev")
+        assert source.names == source.former == ("a/old",)
         assert (source.place.url, source.config.optional) == (f"{HUB}a/new.git", False)
         assert kept.excluded == [repeated("a/new", "github.com:7", "a/new")]
 

@@ -21,24 +21,30 @@ SLOW_SECONDS = 0.3
 def hand_on(handler: BaseHTTPRequestHandler, root: Path, fault: str = "", *, partial: bool = True) -> tuple[int, int]:
     """Answer a request with what `git http-backend` says; return the status and the bytes of the answer's body.
 
-    A fault is a status, or `truncated`, `reset` or `slow`: the body ends in its middle. Not `partial` is a host that
-    gives whole repositories only.
+    A fault is a status with headers and words as in `429 retry-after=0: Too many`, or `truncated`, `reset` or `slow`:
+    the body ends in its middle. Not `partial` is a host that gives whole repositories only.
     """
     body = _read_body(handler)
-    if fault.isdigit():
-        handler.send_response_only(int(fault))
-        handler.send_header("content-length", "0")
+    head, _, words = fault.partition(": ")
+    status, *headers = head.split(" ")
+    if status.isdigit():
+        handler.send_response_only(int(status))
+        for name, _, text in (item.partition("=") for item in headers):
+            handler.send_header(name, text)
+        handler.send_header("content-type", "text/plain; charset=utf-8")
+        handler.send_header("content-length", str(len(words)))
         handler.end_headers()
-        return int(fault), 0
+        handler.wfile.write(words.encode())
+        return int(status), len(words)
     settings = _SETTINGS if partial else {"safe.directory": "*"}
     with _running(handler, root, body, settings) as stream:
-        head = dict(line.split(": ", 1) for line in iter(lambda: stream.readline().decode().strip(), ""))
-        status = int(head.pop("Status", "200").split()[0])
-        handler.send_response_only(status)
-        for name, text in {**head, "transfer-encoding": "chunked"}.items():
+        given = dict(line.split(": ", 1) for line in iter(lambda: stream.readline().decode().strip(), ""))
+        code = int(given.pop("Status", "200").split()[0])
+        handler.send_response_only(code)
+        for name, text in {**given, "transfer-encoding": "chunked"}.items():
             handler.send_header(name, text)
         handler.end_headers()
-        return (0 if fault else status), _send(handler, stream, fault)
+        return (0 if fault else code), _send(handler, stream, fault)
 
 
 def _read_body(handler: BaseHTTPRequestHandler) -> bytes:

@@ -29,7 +29,13 @@ PRIMARY = "API rate limit exceeded for user ID 1."
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 WINDOWS = {"search": 60, "core": 3_600}
 FAULTS = ("limit 403", "limit 429", "429", "500", "502", "truncated", "reset", "slow")
-GIT_FAULTS = ("403", "429", "500", "502", "truncated", "reset", "slow")
+# As GitHub answers git: a limit with a stated time and one that only its words tell, then what passes by itself.
+GIT_LIMITS = (
+    "429 retry-after=0: Too many requests.",
+    "403 retry-after=0",
+    "403: You have exceeded a secondary rate limit.",
+)
+GIT_FAULTS = (*GIT_LIMITS, "403", "500", "502", "503", "truncated", "reset", "slow")
 STALL_SECONDS = 1.3  # longer than the one second for which the tests' client waits
 
 
@@ -94,6 +100,8 @@ class Hub:
     """Share of the requests to git that a fault befalls."""
     git_broken: dict[str, str] = field(default_factory=dict)
     """The fault of every request to git whose path begins so."""
+    git_scripted: list[str] = field(default_factory=list)
+    """Faults of the next requests to git, empty for none."""
     git_bytes: int = 0
     """Bytes that git has sent so far."""
     partial: bool = True
@@ -273,6 +281,7 @@ class _Handler(BaseHTTPRequestHandler):
             hub.before_git(path)
             fault = hub.rng.choice(GIT_FAULTS) if hub.rng.random() < hub.git_fault_rate else ""
             fault = next((fault for start, fault in hub.git_broken.items() if path.startswith(start)), fault)
+            fault = hub.git_scripted.pop(0) if hub.git_scripted else fault
         status, sent = hand_on(self, hub.root, fault, partial=hub.partial)
         with hub.lock:
             hub.asked.append(Asked(path, dict(parse_qsl(query)), None, status))

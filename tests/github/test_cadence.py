@@ -6,21 +6,26 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import flows.cloning
 import flows.recipe
 from flows.cloning import left_out
+from flows.opt_out_check import check_entries
+from flows.rebuilding import Rebuilding, rebuild
 from flows.recipe import BuildResult
 from flows.recipe import build as carry_out
 from flows.run import open_run
 from flows.status import ItemStatus, list_status
 from flows.steppers import PlainStepper
+from miners.git_answers import Pauses
 from schemas.config import load_config
 from schemas.errors import PipelineError
+from schemas.opt_out import read_opt_outs
 from tests.builders import RepoBuilder
 from tests.flows.support import AFTER, LATER, fingerprints, make_repositories, source_text
-from tests.github.server import Hub, serving
+from tests.github.server import FakeClock, Hub, serving
 from tests.github.universe import Repository, equal_universe
 from warehouse.lock import open_workspace
 
@@ -77,15 +82,11 @@ class World:
     def release(self, workspace: str) -> dict[str, str]:
         return fingerprints(self.folder / workspace / "releases" / "1")
 
-    def compare(self, grown: str, scratch: str, aliases: dict[str, list[str]]) -> None:
-        """Assert that releases are equal but for earlier names, which only who saw them knows."""
-        files = [self.release(workspace) for workspace in (grown, scratch)]
-        assert {**files[0], "manifest.json": ""} == {**files[1], "manifest.json": ""}
-        folders = (self.folder / workspace / "releases" / "1" for workspace in (grown, scratch))
-        manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
-        for row in manifests[1]["repositories"]:
-            row["aliases"] += aliases.get(row["repo"], [])
-        assert manifests[0] == manifests[1]
+    def searched(self, workspace: str) -> dict[str, list[str]]:
+        """Return the other names of each repository that the lake knows."""
+        [path] = (self.folder / workspace / "tables" / "discovered_repositories").rglob("*.parquet")
+        table = pq.read_table(path)
+        return dict(zip(table["repo"].to_pylist(), table["aliases"].to_pylist(), strict=True))
 
     def asked(self) -> list[str]:
         """Return the paths of the requests to git since the last call, by repository and kind."""
@@ -100,6 +101,8 @@ def world(tmp_path: Path, certificate: tuple[Path, Path], monkeypatch: pytest.Mo
         monkeypatch.setenv(name, str(certificate[0]))
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_x")
     monkeypatch.setattr("miners.remote.PAUSES", (0.0,) * 9)
+    clock = FakeClock()
+    monkeypatch.setattr("miners.git_answers.HOSTS", Pauses(clock.now, clock.sleep, lambda text: None))
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     hub = Hub([], root=tmp_path / "www")
@@ -137,7 +140,9 @@ def test_a_release_of_the_grown_lake_equals_one_from_scratch(world: World, monke
     renamed = [path for path in world.asked() if path.startswith("/acme/better.git/")]
     scratch = world.build("scratch")
     assert world.release("grown") != first
-    world.compare("grown", "scratch", aliases={"acme/better": ["acme/beta"]})
+    assert world.release("grown") == world.release("scratch")  # the manifest included
+    none = {f"acme/{name}": list[str]() for name in ("alpha", "better", "gamma", "delta")}
+    assert (world.searched("grown"), world.searched("scratch")) == ({**none, "acme/better": ["acme/beta"]}, none)
     assert grown.testbed_rows == scratch.testbed_rows
     names = sorted(path.parent.stem for path in (world.folder / "grown" / "repos").rglob("HEAD"))
     assert names == ["alpha", "better", "delta", "gamma"]
@@ -145,6 +150,30 @@ def test_a_release_of_the_grown_lake_equals_one_from_scratch(world: World, monke
         8,
         9,
     )  # its commits are there, under another name
+
+
+def test_an_opt_out_by_an_earlier_name_holds_where_the_rename_was_seen(world: World) -> None:
+    """Also when the release is built again from its manifest, which does not tell that name."""
+    world.named("alpha", "beta")
+    world.build("grown", "mine")
+    world.now += MONTH
+    (world.root / "acme" / "beta.git").rename(world.root / "acme" / "better.git")
+    world.named("alpha", "better", better=("beta",))
+    world.extra = "[optout]\nfiles = ['optout.toml']\n"
+    entry = "[[optout]]\ndate = 2026-01-31\nreason = 'x'\nrepository = 'acme/beta'\n"
+    (world.folder / "optout.toml").write_text(entry)
+    world.build("grown")
+    manifest = world.folder / "grown" / "releases" / "1" / "manifest.json"
+    rows = pq.read_table(next((manifest.parent / "raw_data").glob("*.parquet")))
+    assert set(rows["repo"].to_pylist()) == {"acme/alpha"}
+    values = json.loads(manifest.read_text())
+    assert (values["opted_out"], [row["aliases"] for row in values["repositories"]]) == (6, [[], []])
+    states = {item.stage: item.state for item in world.status("grown")}
+    assert states["opt_out"] == "up to date"
+    asked = Rebuilding(manifest, world.folder / "grown", world.folder, {}, workers=1)
+    assert rebuild(asked).differing == ()
+    checked = check_entries(read_opt_outs([world.folder / "optout.toml"]), open_workspace(world.folder / "grown"))
+    assert (checked.mined, checked.releases) == ([6], {"1": 0})
 
 
 def test_faults_on_a_fifth_of_the_requests_to_git_change_no_release(world: World) -> None:
@@ -162,6 +191,9 @@ def test_faults_on_a_fifth_of_the_requests_to_git_change_no_release(world: World
         ("/acme/beta.git/", "500", "repository_unreachable"),
         ("/acme/beta.git/git-upload-pack", "truncated", "repository_unreachable"),
         ("/acme/beta.git/", "404", "source_missing"),
+        ("/acme/beta.git/", "403", "repository_refused"),
+        ("/acme/beta.git/", "451", "repository_blocked"),
+        ("/acme/beta.git/", "429", "repository_unreachable"),
     ],
 )
 def test_a_clone_that_fails_costs_only_itself_and_is_tried_again(

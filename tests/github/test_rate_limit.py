@@ -6,7 +6,7 @@ from email.utils import formatdate
 
 import pytest
 
-from miners.rate_limit import CORE, SEARCH, Answer, Limits, Meaning, Patience, classify
+from miners.rate_limit import CORE, SEARCH, Answer, Limits, Meaning, Patience, classify, limit_seconds
 from schemas.errors import PipelineError, TransientError
 from tests.github.server import FakeClock
 
@@ -79,12 +79,18 @@ class TestPatience:
     def test_secondary_limits_wait_as_told_else_a_minute_and_longer(self) -> None:
         patience = Patience()
         plain, told = answer(403, "secondary rate limit"), answer(429, "secondary rate limit", retry_after="7")
-        assert [patience.after_limit(item) for item in (plain, told, plain, plain, plain, plain, plain)] == [
+        assert [patience.after_limit(item, 0.0) for item in (plain, told, plain, plain, plain, plain, plain)] == [
             60, 8, 240, 480, 900, 900, 900,
         ]  # fmt: skip
         with pytest.raises(PipelineError, match=r"secondary limit holds on \(secondary rate limit\)") as caught:
-            patience.after_limit(plain)
+            patience.after_limit(plain, 0.0)
         assert type(caught.value) is PipelineError  # it is not tried again at once
+
+
+def test_a_limit_that_is_used_up_waits_for_its_reset() -> None:
+    told = answer(403, "", x_ratelimit_remaining="0", x_ratelimit_reset="1040", date="Thu, 01 Jan 1970 00:16:40 GMT")
+    assert [limit_seconds(told, 1, 0.0), limit_seconds(answer(429, retry_after="3"), 9, 0.0)] == [41, 3]
+    assert [limit_seconds(answer(429), number, 0.0) for number in (1, 2, 5, 999)] == [60, 120, 900, 900]
 
 
 class TestLimits:

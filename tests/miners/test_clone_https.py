@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from miners.clone import Place, identify, open_clone
+from miners.git_answers import Pauses
 from miners.git_process import run_git
 from schemas.config import SourceConfig
 from schemas.errors import ConfigError, TransientError
 from tests.builders import RepoBuilder, git
+from tests.github.server import FakeClock
 from tests.miners.places import repos
 
 __all__ = ["repos"]  # fixtures
@@ -108,10 +110,15 @@ class TestHttps:
             open_clone(server.place("owner/name"), repos)
 
     @pytest.mark.parametrize("status", [429, 500, 503])
-    def test_trouble_of_the_server_is_worth_a_retry(self, server: Server, repos: Path, status: int) -> None:
+    def test_trouble_of_the_server_is_worth_a_retry(
+        self, server: Server, repos: Path, status: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = FakeClock()
+        monkeypatch.setattr("miners.git_answers.HOSTS", Pauses(clock.now, clock.sleep, lambda text: None))
         server.statuses["/owner"] = status
         with pytest.raises(TransientError, match=str(status)):
             open_clone(server.place("owner/name"), repos)
+        assert clock.slept == ([60, 120, 240, 480, 900, 900, 900] if status == 429 else [])  # an hour at the most
 
     def test_a_fetch_that_fails_keeps_the_clone(self, server: Server, repos: Path) -> None:
         self.published(server)

@@ -13,6 +13,7 @@ import pytest
 
 from miners.checkout import export_tree
 from miners.clone import Clone, CloneOptions, Place, identify, open_clone, thin_out
+from miners.git_answers import Pauses
 from miners.git_process import run_git
 from miners.mine import MinedRepository, finish_mining
 from miners.needed import fetch_cutoff, plan_and_fetch
@@ -22,7 +23,7 @@ from miners.take import take_range
 from schemas.config import MiningConfig, SourceConfig, WindowConfig
 from schemas.errors import DataError, UnreachableError
 from tests.builders import RepoBuilder
-from tests.github.server import Hub, serving
+from tests.github.server import GIT_LIMITS, FakeClock, Hub, serving
 from tests.miners.mining import NOW, SINCE
 
 OLD, OLDER = "1600000000 +0000", "1300000000 +0000"
@@ -35,6 +36,8 @@ SIZE = b"def size(self):\n    return len(self.items)\n"
 def hub(tmp_path: Path, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setenv("GIT_SSL_CAINFO", str(certificate[0]))
     monkeypatch.setattr("miners.remote.PAUSES", (0.0,) * 9)
+    clock = FakeClock()
+    monkeypatch.setattr("miners.git_answers.HOSTS", Pauses(clock.now, clock.sleep, lambda text: None))
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     hub = Hub([], root=tmp_path / "www")
@@ -187,6 +190,49 @@ def test_faults_on_a_fifth_of_the_requests_change_nothing(
     hub.asked.clear()
     assert mine(open_clone(place(hub), tmp_path / "part")) == calm
     assert any(asked.status != 200 for asked in hub.asked)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_limit_at_any_request_is_waited_for(
+    hub: Hub, repo: RepoBuilder, tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the branches, the commits, the trees or the files: the answer's headers tell how long."""
+    clock, told = FakeClock(), list[str]()
+    monkeypatch.setattr("miners.git_answers.HOSTS", Pauses(clock.now, clock.sleep, told.append))
+    calm = mine(open_clone(place(hub), tmp_path / "calm"))
+    n_calm = len(hub.asked)
+    hub.asked.clear()
+    hub.git_scripted = ["", "", *[""] * number, "403 retry-after=77"]
+    assert mine(open_clone(place(hub), tmp_path / "part")) == calm
+    assert [round(seconds) for seconds in clock.slept] == [77]
+    assert len(told) == 1
+    assert n_calm < len(hub.asked) <= n_calm + 3  # the command that met it is run again, from its beginning
+
+
+@pytest.mark.parametrize("fault", [*GIT_LIMITS, "503 retry-after=2", "429 retry-after=Thu,_01_Jan_1970"])
+def test_the_ways_in_which_a_limit_is_told(hub: Hub, repo: RepoBuilder, tmp_path: Path, fault: str) -> None:
+    hub.git_scripted = [fault] * 3
+    assert open_clone(place(hub), tmp_path / "part").record.n_commits == 10
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "n_asked"),
+    [
+        ("451", "repository_blocked", 1),
+        ("403: Repository unavailable due to DMCA takedown.", "repository_blocked", 1),
+        ("403: Access to this repository has been disabled by staff.", "repository_disabled", 1),
+    ],
+)
+def test_what_is_closed_to_everybody_is_asked_for_once(
+    hub: Hub, repo: RepoBuilder, tmp_path: Path, fault: str, reason: str, n_asked: int
+) -> None:
+    for start in ([], [""] * 2):  # at the branches, and at the commits
+        hub.git_scripted = [*start, *[fault] * 9]
+        hub.asked.clear()
+        with pytest.raises(DataError) as caught:
+            open_clone(place(hub), tmp_path / "part")
+        assert (caught.value.reason, len(hub.asked)) == (reason, len(start) + n_asked)
+    assert [*(tmp_path / "part").rglob("HEAD")] == []
 
 
 CHILD = "import sys; from pathlib import Path; from tests.miners.test_partial import *\n" \

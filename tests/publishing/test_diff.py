@@ -127,6 +127,21 @@ def test_a_repository_is_known_by_its_former_names(before: Path, tmp_path: Path)
     assert {reason for _, _, reason in raw_changes(before, after)} == {"read_otherwise"}
 
 
+def test_a_repository_is_known_by_its_number(tmp_path: Path) -> None:
+    """Whoever was not there when it was renamed does not know its earlier name."""
+    first = replace(REPOSITORY, host="host.example", repo_id=7)
+    inputs = raw_only([MEAN], only("raw_data"))
+    before = write_release(replace(inputs, repositories=(first,)), tmp_path / "before").folder
+    for number, head, reason in ((1, first.head, "read_otherwise"), (2, "9" * 40, "other_head")):
+        renamed = replace(first, repo="example/forms", head=head)
+        other = replace(inputs, repositories=(renamed,), tables={"raw_data": to_table([], DataPoint)})
+        after = write_release(other, tmp_path / str(number)).folder
+        changes, rows = compare(open_side(before), open_side(after))
+        assert {row.reason for row in rows} == {reason}
+        heads = [] if number == 1 else [Cause("repository example/forms", first.head, head)]
+        assert [cause for cause in changes.causes if cause.what.startswith("repository")] == heads
+
+
 def test_commits_and_files_that_were_left_out_are_the_reason_of_their_rows(before: Path, tmp_path: Path) -> None:
     commit = f"example/shapes@{MEAN.commit_id}"
     for number, (excluded, reason) in enumerate((
