@@ -75,6 +75,7 @@ check: $(VENV)/.installed-dev ## Lint, types, dependency rule, size budget, gene
 	$(BIN)/python -m tools.check_structure
 	$(BIN)/python -m tools.data_dictionary --check
 	$(BIN)/python -m tools.configuration --check
+	$(BIN)/python -m tools.commands --check
 
 format: $(VENV)/.installed-dev ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix .
@@ -92,6 +93,7 @@ audit: $(if $(REPO),$(VENV)/.installed-dev) ## Compare the miner with the ast or
 docs: $(VENV)/.installed-dev ## Write the generated documents again
 	$(BIN)/python -m tools.data_dictionary
 	$(BIN)/python -m tools.configuration
+	$(BIN)/python -m tools.commands
 
 tokenizer: $(VENV)/.installed-dev ## Train the tokenizer again (downloads its pinned corpus)
 	$(BIN)/python -m tools.train_tokenizer

@@ -93,7 +93,7 @@ def doctor(config: Path | None, as_json: bool) -> None:
 @cli.command()
 @click.argument("testbed", type=click.Choice(["real_code"]))
 @click.option(
-    "--answers", type=click.Path(path_type=Path), required=True, help="JSON lines: instance_id and answer(s)."
+    "--answers", type=click.Path(path_type=Path), required=True, help="JSON lines: instance_id, and answer or answers."
 )
 @click.option("--release", type=click.Path(path_type=Path), required=True, help="Folder of the release.")
 @click.option(
@@ -101,12 +101,18 @@ def doctor(config: Path | None, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     default=Path("data"),
     show_default=True,
-    help="Folder for clones, environments and what was judged already.",
+    help="Folder for clones, environments and what was judged already; a repository that is not there is cloned.",
 )
-@click.option("--backend", type=click.Choice([*BackendName]), help="Sandbox; default: that of the release.")
+@click.option(
+    "--backend", type=click.Choice([name.value for name in BackendName]), help="Sandbox; default: that of the release."
+)
 @click.option("--image", help="Image of the docker backend; default: that of the release.")
-@click.option("--k", "ks", default="1", show_default=True, help="Values of k, comma-separated.")
-@click.option("--out", type=click.Path(path_type=Path), help="File for a row of every answer: .parquet or .jsonl.")
+@click.option("--k", "ks", default="1", show_default=True, help="Values of k, as 1,5,10.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File, .parquet or .jsonl, for a row of every answer (table answer_scores).",
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Sandboxes at a time; default: one per core.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output.")
 def score(  # noqa: PLR0913 - one parameter for each option, as click passes them

@@ -62,9 +62,9 @@ def open_clone(
 
     A clone under one of its `former` names is renamed and brought up to date; no other place may have that name. A
     clone is made under a temporary name and renamed when whole, so that a kill leaves none that looks whole.
-    Raises SourceError (no repository there, no branch of the configured name; RefusedError), UnreachableError (network),
-    DataError (`repository_empty`, `repository_blocked`, `repository_disabled`, `branch_missing`, `history_broken`,
-    `clone_too_large`, `git_failed`) and PipelineError (disk full).
+    Raises SourceError (no repository there, no branch of the configured name; RefusedError), UnreachableError
+    (network), DataError (`repository_empty`, `repository_blocked`, `repository_disabled`, `branch_missing`,
+    `history_broken`, `clone_too_large`, `git_failed`) and PipelineError (disk full).
     """
     target = place.git_dir(repos)
     with _explained(place):

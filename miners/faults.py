@@ -11,9 +11,9 @@ def reading_clone(*, optional: bool = True) -> Iterator[None]:
     """Make a fault of the source, met while its clone is made or read, the repository's own: a DataError.
 
     A partial clone is read from its source at any time (`miners.partial`). The reasons are `source_missing` (no
-    repository there any more, or none for us), `repository_refused` and `repository_unreachable` (a network that failed
-    at every one of `miners.remote`'s tries, or a host's limit that held on). A source that is not `optional` keeps its error. Other errors pass: a full disk or a
-    missing git is the machine's.
+    repository there any more, or none for us), `repository_refused`, and `repository_unreachable` (a network that
+    failed at every one of `miners.remote`'s tries, or a host's limit that held on). A source that is not `optional`
+    keeps its error. Other errors pass: a full disk or a missing git is the machine's.
     """
     try:
         yield

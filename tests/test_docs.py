@@ -7,12 +7,15 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import duckdb
 import pytest
+from click.testing import CliRunner
 
+from flows.cli import cli
 from schemas.config import Config, load_config
 from tests.flows.support import make_repositories, write_config
-from tools import configuration
+from tools import commands, configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,6 +51,54 @@ def test_defaults_of_the_page_are_values_that_a_file_may_have(tmp_path: Path) ->
     (tmp_path / "all.toml").write_text("\n".join(lines))
     (tmp_path / "least.toml").write_text("[[sources]]\ngit = ['x']\n[window]\nsince = 2024-01-01\n")
     assert load_config(tmp_path / "all.toml") == load_config(tmp_path / "least.toml")
+
+
+class TestCommands:
+    def test_the_page_is_up_to_date(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert commands.main(["--check"]) == 0
+        text = commands.OUTPUT.read_text(encoding="utf-8")
+        stale = tmp_path / "commands.md"
+        stale.write_text(text.replace("--no-prefect", "--prefect"), encoding="utf-8")
+        monkeypatch.setattr(commands, "OUTPUT", stale)
+        assert commands.main(["--check"]) == 1
+        assert (commands.main([]), commands.main(["--check"])) == (0, 0)
+        by_hand, by_hand_now = (page.partition(commands.BEGIN)[0] for page in (text, stale.read_text(encoding="utf-8")))
+        assert by_hand_now == by_hand.replace("--no-prefect", "--prefect")  # what is written by hand stays
+
+    def test_a_page_without_marks_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match="must hold the mark"):
+            commands.page("# Commands\n")
+
+    def test_every_option_has_a_line(self) -> None:
+        text = commands.render()
+        for name, command in commands.leaves(cli):
+            assert f"- `{name}" in text
+            for parameter in command.params:
+                if isinstance(parameter, click.Option):
+                    assert f"| `{parameter.opts[0]}" in text
+        assert "| `--workspace PATH` | Folder for clones, tables and releases. [default: data] |" in text
+        assert "- `postquem release diff BEFORE AFTER`: Tell what changed" in text
+
+    def test_choices_are_the_values_that_a_configuration_has(self) -> None:
+        assert "| `--backend [bubblewrap\\|docker\\|unsafe-local]` |" in commands.render()
+        arguments = [
+            "score",
+            "real_code",
+            "--answers",
+            "x",
+            "--release",
+            "x",
+            "--backend",
+            "bubblewrap",
+            "--workers",
+            "0",
+        ]
+        assert "Invalid value for '--workers'" in CliRunner().invoke(cli, arguments).output
+
+    def test_an_option_without_help_is_an_error(self) -> None:
+        command = click.Command("x", params=[click.Option(["--y"])])
+        with pytest.raises(ValueError, match="x --y TEXT has no help"):
+            commands.table_rows("x", command)
 
 
 def test_the_testbed_of_the_page_is_built_and_checked(tmp_path: Path) -> None:
