@@ -22,12 +22,13 @@ from schemas.arrow import SCHEMA_VERSION, reader_of
 from schemas.config import Config, SourceConfig, digest_of, read_section
 from schemas.errors import PipelineError
 from schemas.records import Exclusion, RepositoryRecord
+from warehouse.manifests import MANIFEST_NAME, read_values
 from warehouse.reports import FunnelRow, combine_reports
 from warehouse.tables import FileEntry
 
-MANIFEST_NAME = "manifest.json"
 # Fields that manifests of earlier versions lack, with what they would say.
 _LATER: dict[str, Any] = {"unused": [], "future_from": None, "changes": None}
+__all__ = ["MANIFEST_NAME", "Manifest", "make_manifest", "read_manifest"]
 _WINDOWS_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -91,12 +92,13 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a file; PipelineError when there is none or it lacks what this version writes."""
+    """Return the manifest of a file, as this version writes it.
+
+    ConfigError as `warehouse.manifests.read_values`, PipelineError when it lacks what this version writes.
+    """
+    values = read_values(path)
     try:
-        values = {**_LATER, **json.loads(path.read_text(encoding="utf-8"))}
-        manifest: Manifest = reader_of(Manifest)(values)
-    except OSError as error:
-        raise PipelineError(f"cannot read {path}: {error.strerror or error}; is it a release?") from None
+        manifest: Manifest = reader_of(Manifest)({**_LATER, **values})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PipelineError(f"{path} is no manifest of this version of Postquem ({error!r})") from None
     return manifest

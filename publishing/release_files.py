@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from publishing.header import CARD_NAME
-from publishing.manifest import MANIFEST_NAME
 from schemas.errors import ConfigError
+from warehouse.manifests import MANIFEST_NAME, read_values
 from warehouse.tables import FileEntry, file_entry
 
 # What git (git-check-ref-format) and the Hub admit as a tag, of what versions may hold.
@@ -46,14 +46,12 @@ class ReleaseFiles:
 def read_release_files(folder: Path) -> ReleaseFiles:
     """Read a release folder. ConfigError when it is none, is damaged, or has a version that cannot be a tag."""
     path = folder / MANIFEST_NAME
+    manifest = read_values(path)
     try:
-        manifest = json.loads(path.read_bytes())
         listed = [FileEntry(**entry) for entry in manifest["files"]]
         version, name = str(manifest["version"]), str(manifest["name"])
         digest, code_version = str(manifest["config_digest"]), str(manifest["code_version"])
         rows = {str(config): int(count) for config, count in manifest["rows"].items()}
-    except OSError as error:
-        raise ConfigError(f"{folder} is no release: {MANIFEST_NAME} cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path} is damaged or of another version of Postquem ({error})") from error
     check_tag(version)

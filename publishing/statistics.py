@@ -65,15 +65,15 @@ def read_statistics(shards: Mapping[str, Sequence[Path]]) -> Statistics:
     days = list(_days([day for found in dates.values() for day in found]))
     return Statistics(
         features={
-            name: {column: _spread(table[column]) for column in FEATURES} for name, table in tables.items()
+            name: {column: spread_of(table[column]) for column in FEATURES} for name, table in tables.items()
         },
         since=tuple((day, {name: sum(item >= day for item in found) for name, found in dates.items()}) for day in days),
         attributions=tuple(_attributions(tables)),
     )  # fmt: skip
 
 
-def _spread(column: pa.ChunkedArray) -> Spread:
-    """Return mean and deviation from sums of whole numbers."""
+def spread_of(column: pa.ChunkedArray) -> Spread:
+    """Return mean and deviation of a column of whole numbers, from exact sums."""
     count, total = len(column), pc.sum(column).as_py() or 0
     squares = pc.sum(pc.multiply_checked(column, column)).as_py() or 0
     if not count:

@@ -1,6 +1,5 @@
 """Reads what scoring needs from a release's folder: the tasks, how they were executed, where the repositories are."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,6 +9,7 @@ from schemas.arrow import from_table
 from schemas.config import read_section
 from schemas.errors import ConfigError, PipelineError
 from schemas.execution import RealCode, RealCodeConfig
+from warehouse.manifests import MANIFEST_NAME, read_values
 from warehouse.tables import read_table
 
 NAME = "real_code"
@@ -41,16 +41,12 @@ class TaskRelease:
 
 def read_release(folder: Path) -> TaskRelease:
     """Read the tasks of a release. ConfigError when the folder is none, or has no tasks of real_code."""
+    manifest = read_values(folder / MANIFEST_NAME)
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         homes = {row["repo"]: Home(row["host"], row["web_url"]) for row in manifest["repositories"]}
         values = manifest["config"].get(NAME, {})
-    except OSError as error:
-        raise ConfigError(
-            f"{folder} is no release: {error.strerror or error}; name its folder with --release"
-        ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{folder}/manifest.json is damaged or of another version ({error})") from error
+        raise ConfigError(f"{folder / MANIFEST_NAME} is damaged or of another version ({error})") from error
     shards = sorted((folder / NAME).glob("*.parquet"))
     if not shards:
         raise ConfigError(f"{folder} has no tasks of {NAME}; add it to testbeds.names and build the release again")

@@ -1,6 +1,5 @@
 """The numbers behind the page, read from a release folder alone: its manifest and its Parquet files."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from publishing.facts import read_columns
 from publishing.glossary import reason_meaning, stage_meaning
-from publishing.manifest import MANIFEST_NAME
 from publishing.report.charts import Bar, histogram_svg, make_bars, make_histogram
 from publishing.shards import EXCLUSIONS
-from publishing.statistics import FEATURES
+from publishing.statistics import FEATURES, spread_of
 from schemas.errors import ConfigError
+from warehouse.manifests import MANIFEST_NAME, read_values
 
 _MOST_BARS = 15
 _UNKNOWN = "unknown"
@@ -31,7 +31,7 @@ class FeatureFigure:
     mean: float
     """Mean."""
     deviation: float
-    """Standard deviation of the rows as a population, as in Galeras' Table II."""
+    """Standard deviation, of a sample as in the card."""
     median: float
     """Median."""
     largest: float
@@ -97,14 +97,9 @@ class Figures:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return a release's manifest; raise ConfigError when the folder is no release."""
-    try:
-        manifest = json.loads((folder / MANIFEST_NAME).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{folder} is no release: it has no {MANIFEST_NAME}") from None
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{folder / MANIFEST_NAME} cannot be read: {error}") from None
-    if not isinstance(manifest, dict) or not {"rows", "funnel", "version"} <= manifest.keys():
+    """Return a release's manifest, of whatever version of Postquem; raise ConfigError when the folder is no release."""
+    manifest = read_values(folder / MANIFEST_NAME)
+    if not {"rows", "funnel", "version"} <= manifest.keys():
         raise ConfigError(f"{folder / MANIFEST_NAME} is no manifest of a release")
     return manifest
 
@@ -144,14 +139,15 @@ def _stage(row: dict[str, Any]) -> StageFigure:
 
 def _features(folder: Path, name: str) -> list[FeatureFigure]:
     table = read_columns(folder, name, FEATURES)
-    return [_feature(feature, table[feature].to_numpy()) for feature in FEATURES]
+    return [_feature(feature, table[feature]) for feature in FEATURES]
 
 
-def _feature(name: str, values: "np.ndarray[Any, Any]") -> FeatureFigure:
+def _feature(name: str, column: pa.ChunkedArray) -> FeatureFigure:
+    spread, values = spread_of(column), column.to_numpy()
     return FeatureFigure(
         name,
-        float(values.mean()),
-        float(values.std()),
+        spread.mean,
+        spread.std,
         float(np.median(values)),
         float(values.max()),
         histogram_svg(make_histogram(values), f"{name}: rows by value"),

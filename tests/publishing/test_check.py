@@ -326,7 +326,7 @@ def test_a_card_of_another_version_is_compared_by_its_header(folder: Path) -> No
 def test_what_is_no_release_is_a_configuration_error(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"nothing is no folder; name a release"):
         check_release(tmp_path / "nothing", CODE_VERSION)
-    with pytest.raises(ConfigError, match=r"cannot read .*manifest\.json: No such file"):
+    with pytest.raises(ConfigError, match=r"is no release: manifest\.json cannot be read \(No such file"):
         check_release(tmp_path, CODE_VERSION)
     manifest = json.loads((folder / MANIFEST_NAME).read_text())
     del manifest["funnel"]

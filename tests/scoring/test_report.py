@@ -140,7 +140,7 @@ def test_release_gives_tasks_limits_and_homes(tmp_path: Path) -> None:
 
 
 def test_folder_that_is_no_release_with_tasks_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"is no release: No such file or directory; name its folder"):
+    with pytest.raises(ConfigError, match=r"is no release: manifest.json cannot be read"):
         read_release(tmp_path)
     write_release(tmp_path, {}, [])
     with pytest.raises(ConfigError, match=r"has no tasks of real_code; add it to testbeds\.names"):
