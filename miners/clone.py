@@ -13,6 +13,7 @@ from pathlib import Path
 from miners.commits import count_commits, parse_header, walk
 from miners.git_process import ObjectReader, check_branch, run_git
 from miners.partial import (
+    SILENCE,
     check_packs,
     copy_note,
     drop_contents,
@@ -218,7 +219,8 @@ def _create(place: Place, ref: str, fresh: Path, options: CloneOptions) -> None:
     if place.kind == "path":
         flags.append("--no-hardlinks")
     limits = replace(options.limits, folder=fresh)
-    ask(place, fresh.parent, "clone", *flags, "--", place.url, str(fresh), limits=limits)
+    command = ["-c", f"http.lowSpeedTime={SILENCE}", "clone", *flags, "--", place.url, str(fresh)]
+    ask(place, fresh.parent, *command, limits=limits)
     if place.kind == "path":
         copy_note(Path(place.url), fresh)
     if ref == DETACHED:

@@ -24,7 +24,7 @@ _COMMITS = "tree:0"
 _REMOTE = "postquem-source"  # a copy of a clone has an `origin`, which is the clone
 _PIECE = 1 << 20
 # Seconds: a host that packs many objects by their names says next to nothing meanwhile (sympy's: a minute and more).
-_SILENCE = "600"
+SILENCE = "600"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def check_packs(git_dir: Path) -> None:
 def _origin(git_dir: Path, place: Place) -> list[str]:
     """Return the options that name the source for one command, as one that has what is missing."""
     origin = {"url": place.url, "promisor": "true", "partialclonefilter": _COMMITS}
-    settings = {f"remote.{_REMOTE}.{key}": value for key, value in origin.items()} | {"http.lowSpeedTime": _SILENCE}
+    settings = {f"remote.{_REMOTE}.{key}": value for key, value in origin.items()} | {"http.lowSpeedTime": SILENCE}
     words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
     return [f"--git-dir={git_dir}", *words]
 

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from bench.cloning import Loss, loss
 from bench.measure import Measurement
 from bench.mining import floor, postquem_added, pydriller_added, pydriller_parsed_added, report, scaling, windows
+from miners.clone import Clone, open_clone
+from miners.git_process import run_git
+from miners.places import identify
+from schemas.config import MiningConfig, SourceConfig, WindowConfig
 from tests.builders import RepoBuilder
 
 OLD = datetime(2023, 5, 1, tzinfo=UTC)
@@ -51,3 +56,25 @@ def test_tables() -> None:
         "         4 commits     1.50 CPU s,   375.00 ms each, 30 MiB",
         "         8 commits     2.00 CPU s,   250.00 ms each, 125.00 ms for each one more, 40 MiB",
     ]
+
+
+def test_what_a_shallow_clone_lacks(tmp_path: Path) -> None:
+    """git stops at the first older commit, behind which there are younger ones."""
+    builder = RepoBuilder(tmp_path / "dates.git")
+    first = ["2021-01-01", "2023-06-01", "2024-02-01", "2023-08-01", "2024-03-01"]  # the third: a clock that was ahead
+    for number, day in enumerate(first):
+        when = datetime.fromisoformat(day).replace(tzinfo=UTC)
+        builder.commit({"a.py": b"x = %d\n" % number}, author_date=when, committer_date=when)
+    whole = open_clone(identify(SourceConfig(git=("x",)), str(builder.path), Path("/")), tmp_path / "whole")
+    window = WindowConfig(datetime(2024, 1, 1, tzinfo=UTC))
+    lacks = {}
+    for since in ("2020-01-01", "2023-07-01", "2024-01-01"):
+        folder = tmp_path / f"{since}.git"
+        url = f"file://{builder.git_dir}"
+        run_git(None, "clone", "--quiet", "--bare", "--no-tags", f"--shallow-since={since}T00:00:00Z", url, str(folder))
+        lacks[since] = loss(whole, Clone(folder, whole.record), MiningConfig(search_history="2y"), window)
+    assert lacks == {
+        "2020-01-01": Loss(window=0, old=0, parents=0, cutoff=False),
+        "2023-07-01": Loss(window=0, old=1, parents=1, cutoff=True),
+        "2024-01-01": Loss(window=1, old=2, parents=1, cutoff=True),
+    }
