@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dedup.jaccard import Ints
 from miners.authors import number_authors
@@ -13,18 +12,16 @@ from schemas.arrow import schema_of
 from schemas.comparisons import DescribedCluster
 
 
-def count_authors(clusters: pa.Table, rows: pa.Table, clones: Mapping[str, Path]) -> pa.Table:
+def count_authors(clusters: pa.Table, members: pa.Table, clones: Mapping[str, Path]) -> pa.Table:
     """Return clusters (DescribedCluster) with their numbers of authors; null where an author cannot be told.
 
-    `rows` have the columns row_id, repo and commit_id; `clones` are the git directories by repository. One commit has
-    one author, so that only the commits of other clusters are read.
+    `members` has the columns repo and commit_id of all members, cluster by cluster; `clones` are the git directories
+    by repository. One commit has one author, so that only the commits of other clusters are read.
     """
     several = np.flatnonzero(clusters.column("n_commits").to_numpy() > 1)
-    size = clusters.column("size").to_numpy()[several]
-    members = pc.list_flatten(clusters.column("members").take(pa.array(several)))
-    place = pc.index_in(members, rows.column("row_id").combine_chunks())
-    author = _authors(rows.select(["repo", "commit_id"]).take(place), clones)
-    cluster = np.repeat(several, size)
+    cluster = np.repeat(np.arange(clusters.num_rows), clusters.column("size").to_numpy())
+    read = np.flatnonzero(np.isin(cluster, several))
+    cluster, author = cluster[read], _authors(members.take(pa.array(read)), clones)
     width = int(author.max(initial=0)) + 2
     distinct = np.sort(cluster * width + author + 1)
     distinct = distinct[np.flatnonzero(np.diff(distinct, prepend=-1))] // width

@@ -18,12 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from dedup.jaccard import Ints, TokenSets, ceil_ratio, rank_ids
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _BLOCK_PRODUCTS = 2_000_000  # id matches of one block, or of one row if it has more: about 100 MB
 
@@ -32,7 +35,7 @@ _BLOCK_PRODUCTS = 2_000_000  # id matches of one block, or of one row if it has 
 class _Prefixes:
     """The rarest ids of each set, sets in ascending order of size."""
 
-    matrix: sparse.csr_array
+    matrix: "sparse.csr_array"
     """0/1 matrix of the prefixes' ids, shape (n_sets, vocab_size), columns in order of rarity."""
     last: npt.NDArray[np.int64]
     """Column of each prefix's last id, -1 for an empty one."""
@@ -98,6 +101,8 @@ def _rarest_first(sets: TokenSets, by_size: npt.NDArray[np.int64]) -> TokenSets:
 
 def _prefixes(sets: TokenSets, overlap: npt.NDArray[np.int64]) -> _Prefixes:
     """Return the first |x| - overlap + 1 ids of each set, all of a set with fewer."""
+    from scipy import sparse  # takes a third of a second to import
+
     sizes = sets.sizes
     lengths = np.minimum(sizes - overlap + 1, sizes)
     offsets = np.zeros(len(sizes) + 1, np.int64)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from dedup.clusters import NearDuplicates
 from dedup.jaccard import Ints, TokenSets, exact_threshold
+from dedup.names import sort_texts
 from dedup.near import Former, extend_near_duplicates, find_near_duplicates, finish_near_duplicates, search_part
 from dedup.token_table import TokenTable
 from schemas.config import DedupConfig
@@ -52,7 +53,7 @@ def distinct_texts(tokens: TokenTable, committed: npt.NDArray[np.int64]) -> Text
     Raise PipelineError when a row id occurs twice: the result would depend on the order of rows.
     """
     ids = tokens.row_id.combine_chunks()
-    by_id = pc.sort_indices(ids).to_numpy().astype(np.int64)
+    by_id = sort_texts(ids)
     _check_ids(ids.take(pa.array(by_id)))
     order = by_id[np.argsort(committed[by_id], kind="stable")]
     digest = tokens.digest.take(pa.array(order)).combine_chunks()

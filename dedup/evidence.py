@@ -45,6 +45,8 @@ class Findings:
     row."""
     clusters: pa.Table
     """Connected components of pairs, sorted by keeper (DescribedCluster)."""
+    members: Ints
+    """Row of each member of each cluster, in their order."""
     reports: tuple[StageReport, StageReport]
     """Accounts of the stages `dedup_exact` and `dedup_near`; digest, version and times are the caller's."""
 
@@ -108,6 +110,7 @@ def describe(
         _exclusions(named, gone),
         _pairs_table(named, pairs),
         clusters.table(rows, named, config),
+        named.row[clusters.members],
         (_report(EXACT_STAGE, n_rows, n_exact), _report(NEAR_STAGE, n_rows - n_exact, n_near)),
     )
 
@@ -141,7 +144,7 @@ def _pairs(named: Named, sets: TokenSets, near: NearDuplicates, removals: Remova
     one = np.concatenate([named.repeated, named.of_text[left]])
     other = np.concatenate([first, named.of_text[right]])
     low, high = np.minimum(one, other), np.maximum(one, other)
-    order = np.argsort(low * len(named.ids) + high, kind="stable")
+    order = np.argsort(low * len(named.ids) + high)  # no pair comes twice
     exact = np.arange(len(one)) < len(first)
     similarity = np.concatenate([np.ones(len(first)), jaccard])
     keeper = np.concatenate([named.keeper[named.repeats], named.keeper[left]])
@@ -224,7 +227,7 @@ def _with_keepers(named: Named, gone: _Gone, pairs: _Pairs, keepers: Ints) -> _G
 
 
 def _exclusions(named: Named, gone: _Gone) -> pa.Table:
-    order = np.lexsort((gone.row, gone.near))
+    order = np.argsort(gone.row + len(named.ids) * gone.near)
     near = pa.array(gone.near[order])
     columns = {
         "row_id": named.ids.take(pa.array(gone.row[order])),
@@ -254,8 +257,8 @@ class _Clusters:
         keeper[named.repeated] = named.keeper[named.repeats]
         size = np.bincount(keeper, minlength=len(keeper))
         several = np.flatnonzero(size > 1)
-        members = np.argsort(keeper, kind="stable")
-        members = members[size[keeper[members]] > 1]
+        members = np.flatnonzero(size[keeper] > 1)
+        members = members[np.argsort(keeper[members] * len(keeper) + members)]
         return _Clusters(several, np.concatenate([[0], np.cumsum(size[several])]), members)
 
     def table(self, rows: pa.Table, named: Named, config: DedupConfig) -> pa.Table:

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import pyarrow as pa
 
 from schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Ints = npt.NDArray[np.int64]
 
@@ -43,18 +47,21 @@ class TokenSets:
 
     def take(self, positions: npt.NDArray[np.int64]) -> "TokenSets":
         """Return the sets at the given positions, in their order."""
-        sizes = self.sizes[positions]
-        offsets = np.zeros(len(positions) + 1, np.int64)
-        np.cumsum(sizes, out=offsets[1:])
-        ids = np.empty(offsets[-1], self.ids.dtype)
-        for chunk in chunks(sizes):
-            shift = np.repeat(self.offsets[positions[chunk]] - offsets[:-1][chunk], sizes[chunk])
-            places = np.arange(offsets[chunk.start], offsets[chunk.stop])
-            ids[offsets[chunk.start] : offsets[chunk.stop]] = self.ids[places + shift]
+        # As texts of bytes, which Arrow copies whole; NumPy would need the place of each id, eight bytes for two.
+        kind, width, count = pa.large_binary(), self.ids.itemsize, len(positions)
+        buffers = [None, pa.py_buffer(self.offsets * width), pa.py_buffer(np.ascontiguousarray(self.ids))]
+        texts = pa.Array.from_buffers(kind, len(self.offsets) - 1, buffers).take(pa.array(positions))
+        _, bounds, content = texts.buffers()
+        offsets = np.frombuffer(bounds, np.int64, count + 1) // width if count else np.zeros(1, np.int64)
+        ids = np.empty(int(offsets[-1]), self.ids.dtype)
+        # A copy, since compiled functions are compiled once more for arrays that cannot be written.
+        ids[:] = np.frombuffer(content or b"", self.ids.dtype, len(ids))
         return TokenSets(offsets, ids, self.vocab_size)
 
-    def matrix(self) -> sparse.csr_array:
+    def matrix(self) -> "sparse.csr_array":
         """Return the sets as the rows of a sparse 0/1 matrix of shape (n_sets, vocab_size)."""
+        from scipy import sparse  # takes a third of a second to import
+
         ones = np.ones(len(self.ids), np.int32)
         ids = self.ids.astype(np.int32, copy=False)
         return sparse.csr_array((ones, ids, self.offsets), shape=(len(self.offsets) - 1, self.vocab_size))
@@ -153,7 +160,7 @@ def _distinct(positions: Ints, n_sets: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[positions]
 
 
-def _all_common(rows: sparse.csr_array, columns: sparse.csr_array) -> npt.NDArray[np.int32]:
+def _all_common(rows: "sparse.csr_array", columns: "sparse.csr_array") -> npt.NDArray[np.int32]:
     """Return the intersection sizes of all rows with all columns, shape (n_rows, n_columns)."""
     # The product runs over the larger side and looks ids up in the smaller one, whose inversion is cheap.
     if rows.shape[0] < columns.shape[0]:

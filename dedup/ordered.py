@@ -72,7 +72,9 @@ def count_ids(sets: TokenSets) -> Int64s:
 def by_size(sets: TokenSets, min_distinct: int) -> Int64s:
     """Return the positions of the sets of at least `min_distinct` ids and one, in ascending order of size."""
     compared = np.flatnonzero(sets.sizes >= max(min_distinct, 1))
-    order: Int64s = compared[np.argsort(sets.sizes[compared], kind="stable")]
+    sizes = sets.sizes[compared]
+    narrow = sizes.astype(np.uint16) if sizes.max(initial=0) < 2**16 else sizes  # NumPy sorts two bytes by counting
+    order: Int64s = compared[np.argsort(narrow, kind="stable")]
     return order
 
 

@@ -33,7 +33,7 @@ class DaskPool:
         self._lock = threading.Lock()
         self._closed = False
         try:
-            self.workers = self._check_workers(address, workspace, code)
+            self.workers = self.shares = self._check_workers(address, workspace, code)
         except BaseException:  # nobody else would close the connection
             self._client.close()
             raise

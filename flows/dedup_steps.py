@@ -140,13 +140,13 @@ def compare_with_old(run: Run, given: Tokenised[CompareInputs]) -> Unit:
 
 def remove_duplicates(run: Run, given: Tokenised[DedupInputs]) -> Unit:
     """Remove what reference sets hold and exact and near duplicates, over all repositories; a large search is shared
-    by all workers, a grown one goes on from the former."""
+    by the machines of a cluster, a grown one goes on from the former."""
     family = dedup_family(run.config)
 
     def do(job: work.Job) -> Unit:
         job = replace(job, family=family)
         former = _former(run, "dedup", "all", family)
-        sharing = Sharing(run.workers, dedup_work.SHARED_IDS)
+        sharing = Sharing(run.workers, run.pool.shares, dedup_work.SHARED_IDS)
         started = run.pool.run(dedup_work.start_dedup, job, given.inputs, given.tokens, former, sharing)
         if started.n_new is not None:
             news = f"{started.n_new:,} of {started.n_texts:,} texts are new"
@@ -159,8 +159,8 @@ def remove_duplicates(run: Run, given: Tokenised[DedupInputs]) -> Unit:
 
 
 def _share(run: Run, job: work.Job, inputs: DedupInputs, plan: DedupPlan) -> Unit:
-    """Have every worker do a share of a search, and put the shares together."""
-    count = run.workers
+    """Have several workers do a share of a search each, and put the shares together."""
+    count = run.pool.shares
     with ThreadPoolExecutor(count) as threads:
         done = threads.map(lambda part: run.pool.run(dedup_work.dedup_share, job, plan, part, count), range(count))
         shares = list(done)

@@ -31,7 +31,7 @@ from schemas.errors import DataError
 from schemas.records import DataPoint, Exclusion, Novelty, StageReport, UniqueRow
 from schemas.references import Role
 from warehouse.ledger import Ledger, Unit
-from warehouse.tables import NUMBERS_LEVEL
+from warehouse.tables import NUMBERS
 
 _BATCH_ROWS = 20_000  # texts that are Python strings at once
 # Below this many token ids one process searches: every further one has to load the compiled join and to order all sets,
@@ -60,8 +60,10 @@ class DedupInputs:
 class Sharing:
     """How a search may be shared."""
 
-    workers: int
-    """Processes or threads to use."""
+    threads: int
+    """Threads that search in one process."""
+    shares: int
+    """Processes that share a large search; 1 where the threads of one reach all cores."""
     from_ids: int
     """Token ids from which on processes share it."""
 
@@ -122,7 +124,7 @@ def tokens(job: Job, source: Unit, former: Unit | None) -> Unit:
         rows = ledger.read(source, name, [*columns, "text"])
         ids = pc.binary_join_element_wise(*(rows.column(item).cast(pa.string()) for item in columns), ":")
         table = tokenise(_batches(ids, rows.column("text")), tokenizer, known)
-    return finish(job, started, {"tokens": tokens_to_arrow(table)}, [])
+    return finish(job, started, {"tokens": tokens_to_arrow(table)}, [], packing=NUMBERS)
 
 
 # Table of a stage that holds texts, and the columns that together are a text's id.
@@ -187,14 +189,14 @@ def start_dedup(
     search goes on.
     """
     started = datetime.now(UTC)
-    given = _prepare(job, inputs, token_units, sharing.workers)
+    given = _prepare(job, inputs, token_units, sharing.threads)
     digest, n_texts = given.texts.digest.combine_chunks(), len(given.texts.sets.sizes)
     earlier, n_new = (None, n_texts) if former is None else _read_search(job, former, digest)
     # Going on costs less than starting anew when most texts were compared with one another already.
     earlier = earlier if 2 * n_new <= n_texts else None
-    if earlier is None and sharing.workers > 1 and len(given.texts.sets.ids) >= sharing.from_ids:
+    if earlier is None and sharing.shares > 1 and len(given.texts.sets.ids) >= sharing.from_ids:
         return Started(_leave_notes(job, given), n_texts, None)
-    search = search_texts(given.texts.sets, digest, job.config.dedup, earlier, sharing.workers)
+    search = search_texts(given.texts.sets, digest, job.config.dedup, earlier, sharing.threads)
     return Started(_write(job, started, inputs, given, search), n_texts, None if earlier is None else n_new)
 
 
@@ -227,7 +229,7 @@ def _leave_notes(job: Job, given: _Prepared) -> DedupPlan:
         "texts": tokens_to_arrow(given.texts),
     }
     job = replace(job, stage="dedup_plan")
-    return DedupPlan(finish(job, datetime.now(UTC), notes, [], level=NUMBERS_LEVEL), given.n_compared)
+    return DedupPlan(finish(job, datetime.now(UTC), notes, [], packing=NUMBERS), given.n_compared)
 
 
 def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
@@ -236,7 +238,7 @@ def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
     texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
     near, pairs = near_to_arrow(search_share(texts.sets, job.config.dedup, part, n_parts))
     share = replace(job, stage="dedup_share", partition=f"{part}-of-{n_parts}")
-    return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [], level=NUMBERS_LEVEL)
+    return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [], packing=NUMBERS)
 
 
 def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit]) -> Unit:
@@ -255,26 +257,27 @@ def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequenc
 def _write(job: Job, started: datetime, inputs: DedupInputs, given: _Prepared, search: Search) -> Unit:
     """Write what a search found."""
     ledger, config = Ledger(job.tables), job.config.dedup
-    columns = ("row_id", "repo", "commit_id", "novelty")
-    points = _points(ledger, inputs.points, columns).take(pa.array(given.place))
+    numbered = ("repo", "commit_id", "novelty")
+    points = _points(ledger, inputs.points, ("row_id", *numbered), numbered).take(pa.array(given.place))
     order = Texts(np.arange(points.num_rows), given.text, given.rank)
     found = describe(points, order, given.texts.sets, search.near, config)
     matched = policies.exclude_matches(given.matches)
     excluded = pa.concat_tables([matched, found.excluded])
-    kept = points.take(pa.array(found.kept))
+    kept = points.select(["row_id", "novelty"]).take(pa.array(found.kept))
+    members = points.select(["repo", "commit_id"]).take(pa.array(found.members))
     state, pairs = search_to_arrow(search)
     tables = {
         "unique_rows": _unique_rows(ledger, inputs, kept),
         "reference_matches": given.matches,
         "release_changes": _changes(ledger, inputs, kept, excluded, job.config),
         "duplicates": found.pairs,
-        "duplicate_clusters": count_authors(found.clusters, points, dict(inputs.clones)),
+        "duplicate_clusters": count_authors(found.clusters, members, dict(inputs.clones)),
         "exclusions": excluded,
         "compared_texts": state,
         "similar_texts": pairs,
     }
     return finish(
-        job, started, tables, _reports(inputs, given.n_compared, matched, found), level=NUMBERS_LEVEL
+        job, started, tables, _reports(inputs, given.n_compared, matched, found), packing=NUMBERS
     )  # fmt: skip
 
 
@@ -292,7 +295,7 @@ def _unique_rows(ledger: Ledger, inputs: DedupInputs, kept: pa.Table) -> pa.Tabl
     """Return the rows that stay with their class, now that copies of old code are known."""
     copies = [ledger.read(unit, "copied_old", ["row_id"]).column("row_id") for unit in inputs.compared]
     is_copy = pc.is_in(kept.column("row_id"), _joined(copies))
-    novelty = pc.if_else(is_copy, Novelty.COPIED_OLD.value, kept.column("novelty"))
+    novelty = pc.if_else(is_copy, Novelty.COPIED_OLD.value, kept.column("novelty").cast(pa.string()))
     return pa.table([kept.column("row_id"), novelty], schema_of(UniqueRow))
 
 
@@ -312,10 +315,14 @@ def _changes(ledger: Ledger, inputs: DedupInputs, kept: pa.Table, excluded: pa.T
     return pa.concat_tables(found)
 
 
-def _points(ledger: Ledger, units: Sequence[Unit], columns: Sequence[str]) -> pa.Table:
-    # Without a single usable repository there are no units, but the columns are wanted all the same.
-    nothing = schema_of(DataPoint).empty_table().select(columns)
-    return pa.concat_tables([nothing, *(ledger.read(unit, "data_points", columns) for unit in units)])
+def _points(
+    ledger: Ledger, units: Sequence[Unit], columns: Sequence[str], numbered: Sequence[str] = ()
+) -> pa.Table:  # fmt: skip
+    """Return columns of data points, those `numbered` as dictionaries, since their texts repeat."""
+    if not units:  # without a single usable repository, but the columns are wanted all the same
+        return schema_of(DataPoint).empty_table().select(columns)
+    tables = [ledger.read(unit, "data_points", columns, numbered) for unit in units]
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
 def _dates(ledger: Ledger, units: Sequence[Unit]) -> npt.NDArray[np.int64]:

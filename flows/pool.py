@@ -20,6 +20,9 @@ class Pool(Protocol):
 
     workers: int
     """Functions that are computed at a time."""
+    shares: int
+    """Shares that one large computation is cut into: 1 where the threads of one process reach all cores, since each
+    share holds everything that it computes from."""
 
     def run(self, function: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> Out:
         """Return function(*args); TransientError when whoever computed it is gone (retry helps)."""
@@ -32,6 +35,8 @@ class Pool(Protocol):
 
 class WorkerPool:
     """Runs functions in worker processes of this machine; thread-safe."""
+
+    shares = 1
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

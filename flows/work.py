@@ -44,7 +44,7 @@ from schemas.records import (
 from testbeds.build import ROW_TYPES, build_testbed, count_usable
 from testbeds.sampling import SAMPLING_REASONS
 from warehouse.ledger import Ledger, Unit
-from warehouse.tables import COMPRESSION_LEVEL, FileEntry
+from warehouse.tables import TEXTS, FileEntry, Packing
 
 Tables = Mapping[str, tuple[type, Sequence[object]] | pa.Table]
 
@@ -260,13 +260,13 @@ def finish(
     tables: Tables,
     reports: Sequence[StageReport],
     valid_until: datetime | None = None,
-    level: int = COMPRESSION_LEVEL,
+    packing: Packing = TEXTS,
 ) -> Unit:
-    """Write the tables of a unit, compressed at a level, and return it with its reports completed."""
+    """Write the tables of a unit and return it with its reports completed."""
     ledger = Ledger(job.tables)
     partition = f"{job.stage}/{job.partition}"  # several stages write table `exclusions`
     files: dict[str, tuple[FileEntry, ...]] = {
-        name: (ledger.write(name, partition, job.key, _as_table(rows), level),) for name, rows in tables.items()
+        name: (ledger.write(name, partition, job.key, _as_table(rows), packing),) for name, rows in tables.items()
     }
     finished = datetime.now(UTC)
     completed = tuple(

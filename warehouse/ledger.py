@@ -20,9 +20,10 @@ from schemas.config import digest_of
 from schemas.errors import PipelineError
 from schemas.records import StageReport
 from warehouse.tables import (
-    COMPRESSION_LEVEL,
     TEMPORARY_PREFIX,
+    TEXTS,
     FileEntry,
+    Packing,
     file_entry,
     read_table,
     write_table,
@@ -109,20 +110,23 @@ class Ledger:
         return None if self.verify(unit, deep=False) else unit
 
     def write(
-        self, table_name: str, partition: str, key: str, table: pa.Table, level: int = COMPRESSION_LEVEL
+        self, table_name: str, partition: str, key: str, table: pa.Table, packing: Packing = TEXTS
     ) -> FileEntry:  # fmt: skip
         """Write a table's file of a unit and return its entry for `Unit.files`."""
         path = self.root / partition_path(table_name) / partition_path(partition) / f"{key[:16]}.parquet"
-        return write_table(path, table, self.root, level)
+        return write_table(path, table, self.root, packing)
 
-    def read(self, unit: Unit, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return one table of a unit, or some of its columns.
+    def read(
+        self, unit: Unit, table_name: str, columns: Sequence[str] | None = None, numbered: Sequence[str] = ()
+    ) -> pa.Table:
+        """Return one table of a unit, or some of its columns, those `numbered` as dictionaries.
 
         Raise PipelineError when it has none of that name or a file is damaged.
         """
         if not unit.files.get(table_name):
             raise PipelineError(f"{unit.stage} over {unit.partition} has no table {table_name}; known: {[*unit.files]}")
-        return pa.concat_tables([read_table(self.root / entry.path, columns) for entry in unit.files[table_name]])
+        paths = [self.root / entry.path for entry in unit.files[table_name]]
+        return pa.concat_tables([read_table(path, columns, numbered) for path in paths])
 
     def discard(self, unit: Unit) -> None:
         """Delete the files of a unit that was never recorded: notes that one step left for the next."""

@@ -21,12 +21,27 @@ from schemas.arrow import from_table, schema_of, to_table
 from schemas.errors import PipelineError
 
 TEMPORARY_PREFIX = ".tmp-"
-# zstd level 3 and 50,000-row groups: the measured balance of time, size and scan speed (design notes, "Storage").
-COMPRESSION_LEVEL = 3
-# Hashes and numbers become no smaller than at level 1, which takes half the time (docs/adr/0006).
-NUMBERS_LEVEL = 1
+# 50,000-row groups: the measured balance of time, size and scan speed (design notes, "Storage").
 ROW_GROUP_ROWS = 50_000
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How the values of a table are packed."""
+
+    level: int
+    """Compression level of zstd."""
+    repeating: tuple[str, ...] | None
+    """Columns whose values are listed once and numbered, since they repeat; null for all."""
+
+
+# zstd level 3 is the measured balance as well.
+TEXTS = Packing(3, None)
+# Hashes and numbers become no smaller than at level 1 and in lists, which take three times as long (docs/adr/0006).
+NUMBERS = Packing(
+    1, ("stage", "reason", "novelty", "reference", "role", "change", "threshold", "token_ids.list.element")
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +66,14 @@ def file_entry(path: Path, root: Path, rows: int | None = None) -> FileEntry:
 
 
 def write_table(
-    path: Path, table: pa.Table, root: Path | None = None, level: int = COMPRESSION_LEVEL
+    path: Path, table: pa.Table, root: Path | None = None, packing: Packing = TEXTS
 ) -> FileEntry:  # fmt: skip
     """Write a table to `path` atomically and return its entry, relative to `root` (default: the file's folder).
 
     Raises PipelineError when the disk is full, the folder is not writable or the rows do not fit the schema; then
     neither `path` nor a temporary file is left behind, and an older file at `path` is unharmed.
     """
-    write_atomically(path, lambda temporary: _write_parquet(temporary, table, level))
+    write_atomically(path, lambda temporary: _write_parquet(temporary, table, packing))
     return file_entry(path, root or path.parent, table.num_rows)
 
 
@@ -74,11 +89,14 @@ def write_rows(path: Path, rows: Sequence[Any], row_type: type, root: Path | Non
     return write_table(path, table, root)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the table of one file, or some of its columns; raise PipelineError when it is missing or damaged."""
+def read_table(path: Path, columns: Sequence[str] | None = None, numbered: Sequence[str] = ()) -> pa.Table:
+    """Return the table of one file, or some of its columns; raise PipelineError when it is missing or damaged.
+
+    Columns of texts among `numbered` come as dictionaries, which costs least where texts repeat.
+    """
     try:
         # ParquetFile, not pq.read_table: that one would turn a folder named `a=b` into a column.
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(path, read_dictionary=list(numbered), page_checksum_verification=True) as file:
             return file.read(None if columns is None else list(columns))
     except FileNotFoundError:
         raise PipelineError(f"{path} is missing; run the same command again to make it anew") from None
@@ -150,13 +168,18 @@ def fsync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write_parquet(path: Path, table: pa.Table, level: int) -> None:
+def _write_parquet(path: Path, table: pa.Table, packing: Packing) -> None:
     """Write row groups of one chunk each: chunk borders of the input must not show in the bytes.
 
     An empty table gets no row group at all, since `datasets` stumbles over a row group without rows. Columns that
     name their values by numbers (dictionaries) are written as the values themselves.
     """
-    options = {"compression": "zstd", "compression_level": level, "write_page_checksum": True}
+    options = {
+        "compression": "zstd",
+        "compression_level": packing.level,
+        "use_dictionary": True if packing.repeating is None else list(packing.repeating),
+        "write_page_checksum": True,
+    }
     has_numbers = any(pa.types.is_dictionary(kind) for kind in table.schema.types)
     schema = _plain_schema(table.schema) if has_numbers else table.schema
     with pq.ParquetWriter(path, schema, **options) as writer:

@@ -33,12 +33,13 @@ def test_clusters_tell_how_many_authors_they_have_or_nothing(tmp_path: Path) -> 
     builder = RepoBuilder(tmp_path / "one.git")
     ada, work, bob = (builder.commit({}, "Change", author=author) for author in (ADA, ADA_AT_WORK, BOB))
     commit_of = {"a": ada, "b": work, "c": bob, "d": bob, "e": bob, "f": "0" * 40}
-    rows = pa.table({"row_id": list(commit_of), "repo": ["o/one"] * 6, "commit_id": list(commit_of.values())})
     clusters = [
         cluster("a", ("a", "b"), 2), cluster("b", ("b", "c", "d"), 2), cluster("c", ("c", "f"), 2),
         cluster("d", ("d", "e"), 1),
     ]  # fmt: skip
-    counted = count_authors(to_table(clusters, DescribedCluster), rows, {"o/one": builder.path})
+    commits = [commit_of[member] for item in clusters for member in item.members]
+    members = pa.table({"repo": ["o/one"] * len(commits), "commit_id": commits})
+    counted = count_authors(to_table(clusters, DescribedCluster), members, {"o/one": builder.path})
     assert [(item.cluster_id, item.n_authors) for item in from_table(counted, DescribedCluster)] == [
         ("a", 1),
         ("b", 2),
@@ -46,7 +47,7 @@ def test_clusters_tell_how_many_authors_they_have_or_nothing(tmp_path: Path) -> 
         ("d", 1),
     ]
     assert counted.schema.equals(to_table(clusters, DescribedCluster).schema, check_metadata=True)
-    without = count_authors(to_table(clusters, DescribedCluster), rows, {})
+    without = count_authors(to_table(clusters, DescribedCluster), members, {})
     assert without.column("n_authors").to_pylist() == [None, None, None, 1]
     nothing = to_table([], DescribedCluster)
-    assert count_authors(nothing, rows, {}).equals(nothing)
+    assert count_authors(nothing, members.slice(0, 0), {}).equals(nothing)

@@ -6,14 +6,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import Client
 
+from flows import dedup_work, recipe
 from flows.dask_pool import DaskPool, _look
+from flows.run import open_run
+from flows.steppers import PlainStepper
 from flows.versions import code_version
 from schemas.errors import ConfigError, DataError
 from tests.flows.support import ROOT, build, fingerprints, make_repositories, write_config
@@ -37,10 +41,10 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         )  # fmt: skip
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    folder = tmp_path / "cluster"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two workers; the last test that uses them kills one."""
+    folder = tmp_path_factory.mktemp("cluster")
     scheduler = start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0")
     place = folder / "scheduler.json"
     deadline = time.monotonic() + 120
@@ -55,6 +59,32 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def test_two_machines_share_a_search_and_give_the_same_bytes(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dedup_work, "SHARED_IDS", 1)
+    by_worker: list[tuple[str, object]] = []
+    run = DaskPool.run
+
+    def watched(self: DaskPool, function: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - passed through
+        by_worker.append((function.__name__, args[2:] if function is dedup_work.dedup_share else ()))
+        return run(self, function, *args)
+
+    monkeypatch.setattr(DaskPool, "run", watched)
+    config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
+    digests = []
+    for workspace, address in (("plain", None), ("shared", cluster.address)):
+        with open_run(config, tmp_path / workspace, 1, address) as opened:
+            recipe.build(opened, PlainStepper(), until="dedup")
+            [unit] = [unit for unit in opened.ledger.units() if unit.stage == "dedup"]
+        digests.append({name: [entry.sha256 for entry in entries] for name, entries in unit.files.items()})
+    assert digests[0] == digests[1]
+    assert sorted(item for item in by_worker if item[0] == "dedup_share") == [
+        ("dedup_share", (0, 2)),
+        ("dedup_share", (1, 2)),
+    ]
 
 
 def fail_with(reason: str) -> None:

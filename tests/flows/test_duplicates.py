@@ -87,7 +87,7 @@ def test_limits_that_changed_start_a_new_search(tmp_path: Path, capfd: pytest.Ca
     assert "goes on from the former search, 0 of 13 texts are new" in capfd.readouterr().err
 
 
-def test_two_workers_share_a_large_search_without_changing_a_byte(
+def test_several_workers_share_a_large_search_without_changing_a_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alpha = repository(tmp_path, "alpha", WORDS, AFTER)
@@ -103,8 +103,11 @@ def test_two_workers_share_a_large_search_without_changing_a_byte(
         return run(self, function, *args)
 
     monkeypatch.setattr(WorkerPool, "run", watched)
-    assert deduplicated(config, tmp_path / "two", workers=2)[0] == one
-    assert deduplicated(config, tmp_path / "three", workers=3)[0] == one
+    assert deduplicated(config, tmp_path / "threads", workers=2)[0] == one
+    assert shared == []  # the threads of one process reach all cores, and it holds all sets once
+    for count in (2, 3):
+        monkeypatch.setattr(WorkerPool, "shares", count)
+        assert deduplicated(config, tmp_path / f"shares-{count}", workers=2)[0] == one
     assert sorted(shared) == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
 
 

@@ -14,6 +14,7 @@ from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
 from schemas.records import CommitRecord, DuplicateCluster, Exclusion, StageReport
 from warehouse.tables import (
+    NUMBERS,
     ROW_GROUP_ROWS,
     FileEntry,
     explain_os_errors,
@@ -239,3 +240,18 @@ def test_text_that_is_no_unicode_is_an_error_that_names_the_type(tmp_path: Path)
 def test_text_is_written_as_it_stands(tmp_path: Path) -> None:
     write_text(tmp_path / "a" / "t.txt", "é\r\n\n")
     assert (tmp_path / "a" / "t.txt").read_bytes() == b"\xc3\xa9\r\n\n"
+
+
+def test_values_that_repeat_are_numbered_and_others_listed(tmp_path: Path) -> None:
+    table = pa.table({"row_id": ["a", "b", "a"], "stage": ["s", "s", "t"], "detail": [None, "d", "d"]})
+    write_table(tmp_path / "t.parquet", table, packing=NUMBERS)
+    with pq.ParquetFile(tmp_path / "t.parquet") as file:
+        columns = [file.metadata.row_group(0).column(place) for place in range(3)]
+    assert [column.has_dictionary_page for column in columns] == [False, True, False]
+    assert read_table(tmp_path / "t.parquet").equals(table)
+    read = read_table(tmp_path / "t.parquet", ["stage", "detail"], numbered=("detail",))
+    assert [str(kind) for kind in read.schema.types] == [
+        "string",
+        "dictionary<values=string, indices=int32, ordered=0>",
+    ]
+    assert read.to_pydict() == {"stage": ["s", "s", "t"], "detail": [None, "d", "d"]}
