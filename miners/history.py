@@ -159,11 +159,11 @@ class _Version:
     def brought(self, old: "_Version | None") -> list[bytes]:
         """Return the lines that begin the definitions which the version before did not have."""
         if old is None:
-            self.outline = outline(self.text)
+            self.outline = self.outline or outline(self.text)
             return [line_at(self.text, start) for start in self.outline.starts[1:]]
-        self.outline, indexes = revise(old.text, old.outline or outline(old.text), self.text)
+        old.outline, self.outline, changed = revise(old.text, old.outline, self.text, self.outline)
         starts = self.outline.starts
-        return [line_at(self.text, starts[index]) for index in indexes]
+        return [line_at(self.text, starts[index]) for index in changed]
 
 
 def _versions(

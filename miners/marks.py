@@ -4,6 +4,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 # How far into a file a generator's mark may stand; the marks looked at (protobuf, thrift, ANTLR, OpenAPI, Django,
 # setuptools-scm) all stand in the first lines.
@@ -73,7 +74,13 @@ def generated_name(path: str, patterns: Sequence[str]) -> str | None:
 
 def has_generated_mark(source: bytes) -> bool:
     """Tell whether a comment or the module docstring in the first lines says that the file is generated."""
-    head = source.removeprefix(BOM_UTF8)[:_HEAD_BYTES].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return _is_marked(source.removeprefix(BOM_UTF8)[:_HEAD_BYTES])
+
+
+@lru_cache(maxsize=1_024)
+def _is_marked(head: bytes) -> bool:
+    """Tell it of a file's beginning; most versions of a file have the same."""
+    head = head.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     head = b"\n".join(head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES])
     comments = [found["comment"] for found in _COMMENT_OR_STRING.finditer(head) if found["comment"]]
     if any(_MARK.search(comment) for comment in comments):

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from miners.caches import list_python
 from miners.clone import Clone
+from miners.collection import without_collection
 from miners.git_process import ObjectReader
 from miners.history import merged
 from miners.origins import resolve_origins
@@ -84,6 +85,7 @@ def mine_repository(
     return finish_mining(clone, config, plan, taken, former)
 
 
+@without_collection
 def finish_mining(
     clone: Clone,
     config: MiningConfig,

@@ -28,7 +28,9 @@ def resolve_origins(methods: Sequence[Method], headers: Sequence[CommitHeader]) 
     groups = list(_groups(rows))
     lineage = Lineage(headers, {rows[index].commit_id for group in groups for index in group})
     for group in groups:
-        tokens = [token_hashes(rows[index].code.encode("utf-8", "surrogatepass"), b"").exact for index in group]
+        texts = {rows[index].code: _bytes(rows[index]) for index in group}
+        by_text = {code: token_hashes(text, b"").exact if len(texts) > 1 else b"" for code, text in texts.items()}
+        tokens = [by_text[rows[index].code] for index in group]
         for place, index in enumerate(group):
             if rows[index].novelty is Novelty.ADDED:
                 same = [other for other, exact in zip(group, tokens, strict=True) if exact == tokens[place]]

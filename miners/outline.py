@@ -55,38 +55,95 @@ class _Changes(NamedTuple):
 def outline(text: bytes) -> Outline:
     """Return the pieces of a text."""
     starts, columns = _cut(text, 0, len(text), top=True)
-    return Outline(starts, columns, any(map(_is_odd, _texts(text, [*starts, len(text)]))))
+    return Outline(starts, columns, _any_odd(text, starts))
 
 
-def revise(old_text: bytes, old: Outline, text: bytes) -> tuple[Outline, list[int]]:
-    """Return the pieces of a text, given another version, and which of them begin definitions that that has not.
+class Revision(NamedTuple):
+    """Two versions of a text."""
 
-    They are indexes, ascending. All such definitions are named, and some others: whoever has to know compares them.
+    old: Outline
+    """The pieces of the one before."""
+    new: Outline
+    """The pieces of the other."""
+    changed: list[int]
+    """Which of these begin definitions that the one before has not, ascending. All such ones are named, and some
+    others: whoever has to know compares them."""
+
+
+def revise(old_text: bytes, old: Outline | None, text: bytes, new: Outline | None = None) -> Revision:
+    """Return the pieces of two versions of a text and what the second one changes; outlines that are known spare work.
+
+    Only what lies between their common beginning and common end is cut anew.
     """
-    starts = old.starts
-    limit = min(len(text), len(old_text))
-    head = common_prefix(text, old_text, limit)
-    tail = common_suffix(text, old_text, limit - head)
+    if old is None and new is not None:
+        pair = _pair(text, new, old_text, None)
+        both = Revision(pair.outline, new, [])
+        changes = _compare(pair.other, pair.known)
+    else:
+        old = outline(old_text) if old is None else old
+        pair = _pair(old_text, old, text, new)
+        both = Revision(old, pair.outline, [])
+        changes = _compare(pair.known, pair.other)
+    return both._replace(changed=_changed(text, both.new, changes, pair.first))
+
+
+class _Pair(NamedTuple):
+    """What differs between two texts."""
+
+    known: _Part
+    """The part of the one whose pieces were known."""
+    other: _Part
+    """The part of the other."""
+    outline: Outline
+    """The pieces of the other."""
+    first: int
+    """Index of the first piece of both parts."""
+
+
+def _pair(known_text: bytes, known: Outline, text: bytes, new: Outline | None) -> _Pair:
+    """Return the parts in which two texts differ, and the pieces of the second one unless they are given."""
+    starts = known.starts
+    limit = min(len(text), len(known_text))
+    head = common_prefix(text, known_text, limit)
+    tail = common_suffix(text, known_text, limit - head)
     # The last piece whose first line ends before the difference, and the first one that starts behind it.
     first = bisect_right(starts, head) - 1
     while first and text.find(b"\n", starts[first], head) < 0:
         first -= 1
-    last = bisect_right(starts, len(old_text) - tail)
-    shift = len(text) - len(old_text)
-    old_bounds = [*starts[first : last + 1], len(old_text)][: last - first + 1]
-    cuts, columns = _cut(text, starts[first], old_bounds[-1] + shift, top=first == 0)
-    behind = old.columns[last : last + 1] or [_AT_END]
-    part = _Part(_texts(text, [*cuts, old_bounds[-1] + shift]), columns + behind)
-    changes = _compare(_Part(_texts(old_text, old_bounds), old.columns[first:last] + behind), part)
-    starts = starts[:first] + cuts + ([start + shift for start in starts[last:]] if shift else starts[last:])
-    columns = old.columns[:first] + columns + old.columns[last:]
-    odd = old.odd or any(_is_odd(part.texts[index]) for index in changes.touched if index < len(part.texts))
-    if odd:
-        places = [index for index, piece in enumerate(_texts(text, [*starts, len(text)])) if _is_odd(piece)]
-        odd, ends = bool(places), [first + index for index in (*changes.touched, *changes.lost)]
-        if ends and places and places[0] <= max(ends):  # a string may hold lines of any indentation
-            return Outline(starts, columns, odd), list(range(1, min(max(ends) + 1, len(starts))))
-    return Outline(starts, columns, odd), _around(columns, changes, first)
+    last = bisect_right(starts, len(known_text) - tail)
+    bounds = [*starts[first : last + 1], len(known_text)][: last - first + 1]
+    shift = len(text) - len(known_text)
+    if new is None:
+        cuts, columns = _cut(text, starts[first], bounds[-1] + shift, top=first == 0)
+    else:
+        end = len(new.starts) - len(starts) + last
+        cuts, columns = new.starts[first:end], new.columns[first:end]
+    behind = known.columns[last : last + 1] or [_AT_END]
+    part = _Part(_texts(known_text, bounds), known.columns[first:last] + behind)
+    other = _Part(_texts(text, [*cuts, bounds[-1] + shift]), columns + behind)
+    if new is None:
+        odd = known.odd or any(map(_is_odd, set(other.texts).difference(part.texts)))
+        starts = starts[:first] + cuts + ([start + shift for start in starts[last:]] if shift else starts[last:])
+        columns = known.columns[:first] + columns + known.columns[last:]
+        new = Outline(starts, columns, odd and _any_odd(text, starts))
+    return _Pair(part, other, new, first)
+
+
+def _changed(text: bytes, new: Outline, changes: _Changes, first: int) -> list[int]:
+    """Return the pieces of a text that changes of its part from a piece on may concern."""
+    if new.odd:
+        ends = [first + index for index in (*changes.touched, *changes.lost)]
+        pieces = _texts(text, [*new.starts, len(text)])
+        if ends and next(index for index, piece in enumerate(pieces) if _is_odd(piece)) <= max(ends):
+            # a string may hold lines of any indentation
+            return list(range(1, min(max(ends) + 1, len(new.starts))))
+    return _around(new.columns, changes, first)
+
+
+def _any_odd(text: bytes, starts: Sequence[int]) -> bool:
+    if b'"""' not in text and b"'''" not in text:
+        return False
+    return any(map(_is_odd, _texts(text, [*starts, len(text)])))
 
 
 def line_at(text: bytes, start: int) -> bytes:

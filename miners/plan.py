@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from miners.changes import CommitChanges, changed_files
 from miners.clone import Clone
+from miners.collection import without_collection
 from miners.commits import STAGE, CommitHeader, select, walk
 from schemas.config import MiningConfig, WindowConfig
 from schemas.records import Exclusion
@@ -100,6 +101,7 @@ def _split(items: Sequence[Item], weights: Sequence[int], n_parts: int) -> list[
     return parts
 
 
+@without_collection
 def plan_mining(
     clone: Clone, config: MiningConfig, window: WindowConfig, now: datetime, former: FormerRun | None = None
 ) -> MiningPlan:

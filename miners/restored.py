@@ -81,8 +81,6 @@ class _Wanted:
     """The line with its `def`, from there on and without white space."""
     key: bytes
     """Digest of its tokens' characters, as `TextKeys.nameless`."""
-    exact: bytes
-    """Digest of its tokens."""
     header: tuple[bytes, ...]
     """Its tokens from `def` on up to the body, with LF for line ends; none for broken code or when the line is all."""
     body: tuple[bytes, ...]
@@ -146,7 +144,7 @@ class _Search:
             return None  # what cannot be read cannot be shown to be the same
         for span in spans:
             alike = span.keys.nameless == wanted.key and span.fun_name.rpartition(".")[2] == wanted.name
-            if alike and self._store.hashes(blob_id, span).exact == wanted.exact:
+            if alike and self._store.hashes(blob_id, span).exact == token_hashes(wanted.code, b"").exact:
                 return span
         return None
 
@@ -191,7 +189,6 @@ def _describe(row: Method) -> _Wanted:
         name=row.fun_name.rpartition(".")[2],
         line=line,
         key=bytes.fromhex(row.token_key),
-        exact=token_hashes(code, b"").exact,
         header=() if _compact(b"".join(header)) == line else tuple(header),
         body=tuple(body),
     )

@@ -3,12 +3,14 @@
 import errno
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from miners.caches import SourceCache, TreeCache
 from miners.changes import CommitChanges, FileChange, OldFile, display_path, with_renames
 from miners.clone import Clone
+from miners.collection import without_collection
 from miners.commits import read_commit, well_formed
 from miners.diffs import CommitDiffs, DiffRequest, file_diff, file_diffs
 from miners.git_process import ObjectReader
@@ -74,6 +76,7 @@ class _Mark:
     n_files: int
 
 
+@without_collection
 def take_range(clone: Clone, config: MiningConfig, selected: frozenset[str], part: Range) -> Taken:
     """Return the rows of a range; `selected` are all commits of the window.
 
@@ -106,7 +109,7 @@ class _RangeMiner:
         self._licences = LicenceDetector(reader)
         self._sources = SourceCache(reader, config.max_file_bytes)
         self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
-        # Latest blob read for a path: the likely other version of a new one.
+        # Latest blob parsed for a path: the likely other version of a new one.
         self._latest: dict[str, str] = {}
         # Commits whose trees the store knows whole: indexed ones, then every commit taken.
         self._known_commits: set[str] = set()
@@ -160,20 +163,17 @@ class _RangeMiner:
         if commit_id in self._known_commits:
             return
         for blob_id, paths in self._trees.get(commit_id).items():
-            problem = self._index_blob(blob_id, paths[0])
+            problem = self._index_blob(blob_id)
             if commit_id not in self._selected:
                 row = IndexedFile(self._record.repo, commit_id, paths[0], blob_id, *problem)
                 known = self.taken.indexed.get(blob_id, row)
                 self.taken.indexed[blob_id] = min(row, known, key=_place)
         self._known_commits.add(commit_id)
 
-    def _index_blob(self, blob_id: str, path: str) -> tuple[str | None, str]:
+    def _index_blob(self, blob_id: str) -> tuple[str | None, str]:
         """Make the definitions of a blob findable; return why they cannot be, as reason and detail."""
         try:
-            if not self._store.knows(blob_id):
-                self._store.file(blob_id, self._latest.get(path))
-                self._latest[path] = blob_id
-            self._store.file(blob_id)
+            self._store.note(blob_id)
         except Exception as error:  # one monstrous old file must not cost the commits after it
             if _is_machine_trouble(error):
                 raise
@@ -186,7 +186,11 @@ class _RangeMiner:
         try:
             blob_id = change.blob_id or ""
             is_old = self._store.knows(blob_id)
-            like = old.file.blob_id if old.file is not None else self._latest.get(path)
+            like = self._latest.get(path)
+            if old.file is not None:
+                with suppress(DataError):  # `_view` says what is wrong with it
+                    self._store.file(old.file.blob_id, like)
+                like = old.file.blob_id
             source, after = self._sources.get(blob_id), self._store.file(blob_id, like)
             self._latest[path] = blob_id
             parents = [
@@ -229,7 +233,7 @@ class _RangeMiner:
     def _elsewhere(self, parent_id: str, after: tuple[str, bool], span: MethodSpan) -> Earlier | None:
         """Find a method's tokens in a parent's tree; the tree is listed only when some blob may hold them."""
         blob_id, is_old = after
-        if not self._store.may_find(span, None if is_old else blob_id):
+        if not self._store.may_find(blob_id, span, fresh=not is_old):
             return None
         return self._store.find(blob_id, span, self._trees.get(parent_id))
 

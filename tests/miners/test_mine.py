@@ -10,7 +10,7 @@ from miners.changes import CommitChanges
 from miners.clone import Clone
 from miners.diffs import CommitDiffs, DiffRequest
 from miners.mine import MinedRepository, mine_repository
-from miners.novelty import DefinitionStore, FileDefinitions
+from miners.novelty import DefinitionStore
 from schemas.config import MiningConfig, WindowConfig
 from schemas.errors import ConfigError, DataError, TransientError
 from schemas.records import Exclusion, Novelty, RepositoryRecord, make_row_id
@@ -418,17 +418,17 @@ class TestWhatIsLeftOut:
     def test_an_old_file_that_provokes_anything_is_counted(
         self, builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = miners.take.DefinitionStore.file
+        real = miners.take.DefinitionStore.note
         old = builder.commit({"a.py": AREA, "b.py": ROUND}, author_date=OLD)
         bad = builder.blob_of(old, "a.py")
         builder.commit({"c.py": ROUND})
 
-        def fail(store: DefinitionStore, blob_id: str, like: str | None = None) -> FileDefinitions:
+        def fail(store: DefinitionStore, blob_id: str) -> None:
             if blob_id == bad:
                 raise RecursionError("too deep")
-            return real(store, blob_id, like)
+            real(store, blob_id)
 
-        monkeypatch.setattr("miners.take.DefinitionStore.file", fail)
+        monkeypatch.setattr("miners.take.DefinitionStore.note", fail)
         mined = mine(builder)
         detail = "RecursionError: too deep"
         assert rows(mined) == [("c.py", "round_up", "moved", "b.py", "round_up")]

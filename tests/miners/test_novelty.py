@@ -23,8 +23,9 @@ Tree = dict[str, str]
 class Blobs:
     """A store over texts; a blob's id is its text, so that tests read easily."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, noted: bool = False) -> None:
         self.loads: list[str] = []
+        self.noted = noted
         self.store = DefinitionStore(self.load)
 
     def load(self, blob_id: str) -> bytes:
@@ -37,7 +38,7 @@ class Blobs:
         paths: dict[str, list[str]] = {}
         for name, text in sorted(tree.items()):
             paths.setdefault(text, []).append(name)
-            self.store.file(text)
+            (self.store.note if self.noted else self.store.file)(text)
         file = self.store.file(tree[path]) if path in tree else None
         return ParentView("c" * 40, path, file, lambda span: self.store.find(self.after, span, paths))
 
@@ -60,7 +61,9 @@ class Blobs:
 def classes(
     text: str, *trees: Tree, path: str = "a.py", mark: Novelty | None = None
 ) -> Mapping[str, tuple[str, str | None, str | None]]:
-    return Blobs().classes(text, *trees, path=path, mark=mark)
+    found = Blobs().classes(text, *trees, path=path, mark=mark)
+    assert Blobs(noted=True).classes(text, *trees, path=path, mark=mark) == found  # parsed only where it has to be
+    return found
 
 
 class TestAgainstOneParent:
@@ -201,10 +204,32 @@ class TestStore:
     def test_nothing_may_be_found_where_only_the_fresh_blob_has_the_tokens(self) -> None:
         store = Blobs().store
         (span,) = store.file("def f(): return 1\n").methods
-        assert not store.may_find(span, "def f(): return 1\n")
-        assert store.may_find(span, None)
+        assert not store.may_find("def f(): return 1\n", span, fresh=True)
+        assert store.may_find("def f(): return 1\n", span, fresh=False)
         store.file("def g(): return 1\n")
-        assert store.may_find(span, "def f(): return 1\n")
+        assert store.may_find("def f(): return 1\n", span, fresh=True)
+
+    def test_a_noted_blob_is_parsed_when_it_may_hold_the_tokens(self) -> None:
+        blobs = Blobs()
+        store, new = blobs.store, "def f(): return 1\n"
+        texts = ["def f(): return 2\n", "def g(): return 1\n", "class A:\n    def f(): return 1\n"]
+        for text in texts:
+            store.note(text)
+        (span,) = store.file(new).methods
+        blobs.loads.clear()
+        assert store.may_find(new, span, fresh=True)
+        tree = {text: [f"{place}.py"] for place, text in enumerate(texts)}
+        assert store.find(new, span, tree) == Earlier(Novelty.MOVED, "2.py", "A.f", 1.0)
+        assert set(blobs.loads) == {new, texts[2]}
+        assert store.find(new, span, {texts[1]: ["1.py"]}) == Earlier(Novelty.RENAMED, "1.py", "g", 6 / 8)
+
+    def test_a_noted_blob_that_is_unreadable(self) -> None:
+        blobs = Blobs()
+        for _ in range(2):
+            with pytest.raises(DataError) as error:
+                blobs.store.note("missing 1")
+            assert (error.value.reason, error.value.detail) == ("blob_missing", "missing 1")
+        assert blobs.loads == ["missing 1"]
 
     def test_definitions_of_unknown_scope_are_kept_apart(self) -> None:
         file = Blobs().store.file("def g(): pass\nx = [\n    def m(self):\n        return 1\n")

@@ -24,9 +24,11 @@ def lines(text: bytes) -> list[bytes]:
 
 
 def brought(before: bytes, after: bytes) -> list[bytes]:
-    found, indexes = revise(before, outline(before), after)
-    assert found == outline(after)
-    return [line_at(after, found.starts[index]) for index in indexes]
+    old, new = outline(before), outline(after)
+    found = revise(before, old, after)
+    assert found[:2] == (old, new)
+    assert [revise(before, *known) for known in ((old, after, new), (None, after, new), (None, after))] == [found] * 3
+    return [line_at(after, new.starts[index]) for index in found.changed]
 
 
 @pytest.mark.parametrize(
@@ -115,10 +117,11 @@ def test_no_definition_that_is_new_is_left_out(before: list[bytes], data: st.Dat
         place, new = data.draw(st.integers(0, len(after))), data.draw(TEXTS)
         after[place : place + data.draw(st.integers(0, 2))] = new[:2]
     old, new = b"".join(before), b"".join(after)
-    outlined, indexes = revise(old, outline(old), new)
-    assert outlined == outline(new)
-    known, found = whole_definitions(old, outline(old)), set(indexes)
+    revised = revise(old, outline(old), new)
+    assert revised[:2] == (outline(old), outline(new))
+    assert revise(old, None, new, outline(new)) == revised
+    known, found = whole_definitions(old, outline(old)), set(revised.changed)
     missed = [
-        text for text, places in whole_definitions(new, outlined).items() if text not in known and not places & found
+        text for text, places in whole_definitions(new, revised.new).items() if text not in known and not places & found
     ]
     assert missed == []
