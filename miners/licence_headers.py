@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from miners.copyrights import copyright_lines
 from miners.licence_texts import embedded, licence_words, notices
 from miners.spdx import NOASSERTION, canonical
 
@@ -12,6 +13,7 @@ _TAG_NAME = b"spdx-license-identifier"
 _TAG = re.compile(rb"^\W*SPDX-License-Identifier:\s*(?P<expression>[^*]*?)\s*(?:\*/|-->)?\s*$", re.IGNORECASE)
 # Words without which there is neither a notice nor a text.
 _SIGNS = re.compile(rb"licens|permission|redistribution", re.IGNORECASE)
+_HOLDER = re.compile(rb"copyright|\(c\)|\xc2\xa9", re.IGNORECASE)
 _DOCSTRING = re.compile(rb"""^[rRuU]?(?P<quotes>\"\"\"|''')""")
 _BOM = b"\xef\xbb\xbf"
 
@@ -34,6 +36,14 @@ def header_licences(source: bytes) -> tuple[str, ...]:
         return ()
     words = licence_words(_text(leading))
     return tuple(sorted({*notices(words), *embedded(words)}))
+
+
+def header_copyrights(source: bytes) -> tuple[str, ...]:
+    """Return the lines of a file's head that name holders of its copyright."""
+    head = source[:_MAX_BYTES]
+    if not _HOLDER.search(head):
+        return ()
+    return copyright_lines(_text(b"\n".join(_leading_text(head.splitlines()))))
 
 
 def _text(data: bytes) -> str:

@@ -4,11 +4,12 @@ import codecs
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from miners.changes import display_path
+from miners.copyrights import copyright_lines
 from miners.git_process import ObjectReader
-from miners.licence_headers import header_licences
+from miners.licence_headers import header_copyrights, header_licences
 from miners.licence_metadata import METADATA_FILES, stated_licence
 from miners.licence_texts import recognise
 from miners.spdx import NOASSERTION, base, canonical, is_listed, join, licences_in
@@ -54,6 +55,8 @@ class Licence:
     """The SPDX expression that holds, null when unknown."""
     matches: tuple[str, ...]
     """`where: licence` of everything found: the header, then the file's folder and those above it, by path."""
+    copyrights: tuple[str, ...] = ()
+    """Lines that name holders of the copyright: the header's, then those of the texts in the folder that decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class _Verdict:
     """The folder has a licence of its own, known or not: those above it do not count."""
     expression: str | None
     matches: tuple[Match, ...]
+    copyrights: tuple[str, ...] = ()
 
 
 class LicenceDetector:
@@ -85,6 +89,7 @@ class LicenceDetector:
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         self._by_folders: dict[tuple[tuple[bytes, tuple[Match, ...] | None], ...], Licence] = {}
         self._by_blob: dict[str, tuple[str, ...]] = {}
+        self._copyrights: dict[str, tuple[str, ...]] = {}
         self._stated: dict[Match, str | None] = {}
 
     def of_file(self, commit_id: str, path: bytes, source: bytes) -> Licence:
@@ -96,12 +101,14 @@ class LicenceDetector:
         GPL's text, `MIT OR Apache-2.0` for both). A GPL text alone does not tell "only" from "or later": it stays
         `GPL-3.0`, as on GitHub. What SPDX has no name for is unknown.
         """
-        header = header_licences(source)
+        header, holders = header_licences(source), header_copyrights(source)
         found = self._of_folders(tuple(self._folders_above(commit_id, path)))
+        if holders:
+            found = replace(found, copyrights=tuple(dict.fromkeys((*holders, *found.copyrights))))
         if not header:
             return found
         matches = (*(f"header: {spdx}" for spdx in header), *found.matches)
-        return Licence(None if NOASSERTION in header else _known(join(list(header))), matches)
+        return replace(found, expression=None if NOASSERTION in header else _known(join(list(header))), matches=matches)
 
     def _folders_above(self, commit_id: str, path: bytes) -> Iterator[tuple[bytes, tuple[Match, ...] | None]]:
         """Yield (path, files that can tell the licence) of the folders above a file, the root first.
@@ -133,7 +140,8 @@ class LicenceDetector:
                 verdict = _Verdict(True, None, ()) if files is None else self._judge(files)
                 matches += [f"{display_path(prefix)}{name}: {spdx}" for name, spdx in verdict.matches]
                 deciding = verdict if deciding is None and verdict.decides else deciding
-            self._by_folders[folders] = Licence(deciding.expression if deciding else None, tuple(matches))
+            expression, copyrights = (deciding.expression, deciding.copyrights) if deciding else (None, ())
+            self._by_folders[folders] = Licence(expression, tuple(matches), copyrights)
         return self._by_folders[folders]
 
     def _root(self, commit_id: str) -> str:
@@ -182,12 +190,14 @@ class LicenceDetector:
         found: list[Match] = []
         stated: list[str] = []
         has_text = False
+        holders: dict[str, None] = {}
         for name, blob_id in files:
             if name in METADATA_FILES:
                 expression = self._state(name, blob_id)
                 matches += [] if expression is None else [(name, expression)]
                 stated += [] if expression in (None, NOASSERTION) else [str(expression)]
                 continue
+            holders |= dict.fromkeys(self._holders(blob_id))
             is_reuse = name.startswith(f"{_REUSE}/")
             named = canonical(name.rpartition("/")[2].rpartition(".")[0]) if is_reuse else None
             texts = [(name, spdx) for spdx in ((named,) if named else self._recognise(blob_id))]
@@ -196,12 +206,17 @@ class LicenceDetector:
                 found += texts
                 has_text |= bool(texts) or not _PAGE.search(name)
         expression = _resolve(found, stated)
-        return _Verdict(has_text or bool(stated), expression, tuple(sorted(matches)))
+        return _Verdict(has_text or bool(stated), expression, tuple(sorted(matches)), tuple(holders))
 
     def _recognise(self, blob_id: str) -> tuple[str, ...]:
         if blob_id not in self._by_blob:
             self._by_blob[blob_id] = recognise(self._text(blob_id))
         return self._by_blob[blob_id]
+
+    def _holders(self, blob_id: str) -> tuple[str, ...]:
+        if blob_id not in self._copyrights:
+            self._copyrights[blob_id] = copyright_lines(self._text(blob_id))
+        return self._copyrights[blob_id]
 
     def _state(self, name: str, blob_id: str) -> str | None:
         key = (name, blob_id)

@@ -42,6 +42,7 @@ class MethodRows:
             url=self._url(span),
             license=licence.expression,
             license_matches=licence.matches,
+            copyrights=licence.copyrights,
             commit_id=commit.commit_id,
             parent_id=commit.parent_ids[0] if commit.parent_ids else None,
             author_date=commit.author_date,

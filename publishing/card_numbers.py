@@ -8,11 +8,12 @@ from publishing.facts import UNKNOWN_LICENSE, ReleaseFacts
 from publishing.glossary import reason_meaning
 from publishing.manifest import Manifest
 from publishing.markdown import code, link, plain, table
-from publishing.statistics import FEATURES, Spread
+from publishing.statistics import FEATURES, Attribution, Spread
 
 _CAUSES = 20  # differences that the card lists; manifest.json has all
 _REASONS = 3  # reasons of a testbed's changes that the card lists
 _VALUE = 60  # characters of a value
+_HOLDERS = 3  # lines on the copyright of one repository that the card lists
 _FILES = 5  # licence files of one repository that the card lists
 
 
@@ -57,16 +58,23 @@ def attributions_table(facts: ReleaseFacts, manifest: Manifest) -> str:
         url = urls.get(item.repo)
         rows.append([
             link(code(item.repo), str(url) if url else None), plain(item.license or UNKNOWN_LICENSE), f"{item.rows:,}",
-            ", ".join([*files, *([f"{more:,} more"] if more else [])]),
+            ", ".join([*files, *([f"{more:,} more"] if more else [])]), _holders(item),
         ])  # fmt: skip
     if not rows:
         return ""
     return (
         "### Attribution\n\nThe code is by the contributors of these repositories. Who passes rows on keeps what "
         "their licences ask for: the copyright notices and texts of the files that are named here, as they stand at "
-        "the row's commit (`header`: the row's own file).\n\n"
-        + table(["repository", "licence", "rows", "stated in"], rows)
+        "the row's commit (`header`: the row's own file). `NOTICE` has every line that names a holder, column "
+        "`copyrights` those of each row.\n\n" + table(["repository", "licence", "rows", "stated in", "copyright"], rows)
     )
+
+
+def _holders(item: Attribution) -> str:
+    """Return the lines that name holders, as many as the card lists."""
+    lines = [plain(line) for line in islice(item.copyrights, _HOLDERS)]
+    more = len(item.copyrights) - len(lines)
+    return "; ".join([*lines, *([f"{more:,} more"] if more else [])])
 
 
 def changes_section(changes: Changes | None) -> str:

@@ -17,6 +17,7 @@ from publishing.card import render_card
 from publishing.checking import CheckResult, Fault, Release
 from publishing.croissant import CROISSANT_NAME, render_croissant
 from publishing.header import CARD_NAME, SPLIT, check_card
+from publishing.notice import NOTICE_NAME, render_notice
 from publishing.shards import shard_pattern
 from publishing.withdrawn import original_card
 from schemas.errors import PipelineError
@@ -27,16 +28,19 @@ _INSTALL = "not installed; see docs/release.md"
 
 
 def check_readme(release: Release) -> CheckResult:
-    """Compare the card's header with the files; write the card again and compare when this program made the release."""
+    """Compare the card's header with the files; write card and notice again and compare when this program made them."""
     try:
         check_card(release.folder)
         text = original_card((release.folder / CARD_NAME).read_bytes()).decode("utf-8")
-        note, same = _note(release), True
+        note, same, same_notice = _note(release), True, True
         if not note:
             same = text == render_card(release.facts, release.manifest)
+            notice = (release.folder / NOTICE_NAME).read_text(encoding="utf-8")
+            same_notice = notice == render_notice(release.facts, release.manifest)
     except (PipelineError, OSError, UnicodeDecodeError) as error:
         return CheckResult("card", 1, (Fault(CARD_NAME, release.explain(error)),))
-    faults = () if same else (Fault(CARD_NAME, "says something else than files and manifest give"),)
+    wrong = [name for name, right in ((CARD_NAME, same), (NOTICE_NAME, same_notice)) if not right]
+    faults = tuple(Fault(name, "says something else than files and manifest give") for name in wrong)
     return CheckResult("card", 1, faults, note)
 
 

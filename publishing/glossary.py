@@ -48,7 +48,7 @@ _NOVELTY = {
 
 # By the stages that give them, in the order of the stages; a reason of several groups stands in the first.
 REASONS_BY_STAGE: dict[tuple[str, ...], dict[str, str]] = {
-    ("discovery", "sources"): {
+    ("discovery",): {
         "clone_url_refused": "GitHub gives an address to clone from that is no `https` one of its own host",
         "repository_blocked": "its host has blocked the repository, for legal reasons for example",
         "repository_deleted": "GitHub knows it no longer",

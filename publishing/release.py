@@ -20,6 +20,7 @@ from publishing.header import CARD_NAME, check_card
 from publishing.history import find_changes, same_release
 from publishing.inputs import ReleaseInputs
 from publishing.manifest import MANIFEST_NAME, make_manifest, private_paths, published_config
+from publishing.notice import NOTICE_NAME, render_notice
 from publishing.shards import EXCLUSIONS, config_order, write_shards
 from schemas.arrow import from_table, to_table
 from schemas.config import Config, WindowConfig, digest_of
@@ -133,6 +134,8 @@ def _build(inputs: ReleaseInputs, folder: Path, releases: Path) -> tuple[tuple[F
     changes = inputs.changes
     if not inputs.again:
         changes = find_changes(Side(folder, make_manifest(inputs, rows, files)), releases)
+    write_text(folder / NOTICE_NAME, render_notice(facts, make_manifest(inputs, rows, files)))
+    files.append(file_entry(folder / NOTICE_NAME, folder))
     write_text(folder / CROISSANT_NAME, render_croissant(facts, make_manifest(inputs, rows, files)))
     files.append(file_entry(folder / CROISSANT_NAME, folder))
     write_text(folder / CARD_NAME, render_card(facts, make_manifest(inputs, rows, files, changes)))

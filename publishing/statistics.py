@@ -19,7 +19,7 @@ FEATURES = (
     "token_count", "nloc", "complexity", "doc_n_words", "doc_vocab_size", "doc_n_whitespaces",
 )  # fmt: skip
 _MAX_MONTHS = 24  # lines of the table of cutoffs that are months; a longer window is told by quarters
-_OTHERS = ("row_id", "repo", "license", "license_matches", "author_date", "committer_date")
+_OTHERS = ("row_id", "repo", "license", "license_matches", "copyrights", "author_date", "committer_date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Attribution:
     """Distinct rows."""
     sources: tuple[str, ...]
     """Where the licence was found: paths of licence texts and metadata, `header` for the files' own, sorted."""
+    copyrights: tuple[str, ...] = ()
+    """Lines that name holders of the rows' copyright, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,10 @@ def _attributions(tables: Mapping[str, pa.Table]) -> Iterator[Attribution]:
     seen: set[str] = set()
     rows: Counter[tuple[str, str | None]] = Counter()
     sources: dict[tuple[str, str | None], set[str]] = {}
+    holders: dict[tuple[str, str | None], set[str]] = {}
     for table in tables.values():
-        columns = (table[name].to_pylist() for name in ("row_id", "repo", "license", "license_matches"))
-        for row_id, repo, license, matches in zip(*columns, strict=True):
+        columns = (table[name].to_pylist() for name in ("row_id", "repo", "license", "license_matches", "copyrights"))
+        for row_id, repo, license, matches, lines in zip(*columns, strict=True):
             if row_id in seen:
                 continue
             seen.add(row_id)
@@ -116,6 +119,7 @@ def _attributions(tables: Mapping[str, pa.Table]) -> Iterator[Attribution]:
             names = set((license or "").replace("(", " ").replace(")", " ").split())
             found = {where for where, _, name in parts if name in names}
             sources.setdefault((repo, license), set()).update(found)
+            holders.setdefault((repo, license), set()).update(lines)
     for repo, license in sorted(rows, key=lambda key: (key[0], key[1] or "")):
         key = repo, license
-        yield Attribution(repo, license, rows[key], tuple(sorted(sources[key])))
+        yield Attribution(repo, license, rows[key], tuple(sorted(sources[key])), tuple(sorted(holders[key])))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from schemas.scalars import Sha256, TokenId
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 
 _SCALARS: dict[type, pa.DataType] = {
     str: pa.string(),

@@ -173,6 +173,8 @@ class Method:
     """SPDX expression of the file at the commit, null when unknown."""
     license_matches: tuple[str, ...]
     """Every licence found, as `where: SPDX id` (`LICENSE: MIT`): the header, then the file's folder and those above."""
+    copyrights: tuple[str, ...]
+    """Lines that name holders of the copyright, as they stand in the file's head and the licence texts that count."""
     commit_id: str
     """The commit that brought this version of the method."""
     parent_id: str | None
@@ -241,6 +243,8 @@ class DataPoint:
     """SPDX expression of the file at the commit, null when unknown."""
     license_matches: tuple[str, ...]
     """Every licence found, as `where: SPDX id` (`LICENSE: MIT`): the header, then the file's folder and those above."""
+    copyrights: tuple[str, ...]
+    """Lines that name holders of the copyright, as they stand in the file's head and the licence texts that count."""
     commit_id: str
     """The commit that brought the method."""
     parent_id: str | None

@@ -224,6 +224,7 @@ def make_method(**overrides: Any) -> Method:  # noqa: ANN401 - each value has it
         "url": None,
         "license": "MIT",
         "license_matches": ("LICENSE: MIT",),
+        "copyrights": ("Copyright (c) 2020 Ada Author",),
         "commit_id": "a" * SHA1_HEX,
         "parent_id": "b" * SHA1_HEX,
         "author_date": datetime(2024, 3, 1, 12, tzinfo=UTC),

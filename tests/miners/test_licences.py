@@ -95,7 +95,7 @@ class TestOneFolder:
         self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
         found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"x = 1\n")
-        assert found == Licence(expression, matches)
+        assert (found.expression, found.matches) == (expression, matches)
 
     @pytest.mark.parametrize(
         ("files", "expression", "matches"),
@@ -156,7 +156,7 @@ class TestOneFolder:
         self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
         found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"")
-        assert found == Licence(expression, matches)
+        assert (found.expression, found.matches) == (expression, matches)
 
     @pytest.mark.parametrize(
         ("files", "expression", "matches"),
@@ -182,7 +182,7 @@ class TestOneFolder:
         self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
         found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"")
-        assert found == Licence(expression, matches)
+        assert (found.expression, found.matches) == (expression, matches)
 
     @pytest.mark.parametrize("change", [{"LICENSE": symlink("../LICENSE")}, {"LICENSE/readme.txt": MIT.encode()}])
     def test_links_and_folders_are_no_texts(
@@ -265,7 +265,7 @@ class TestFolders:
         matches: tuple[str, ...],
     ) -> None:
         found = LicenceDetector(reader).of_file(commit(repo, files), path, b"")
-        assert found == Licence(expression, matches)
+        assert (found.expression, found.matches) == (expression, matches)
 
     def test_equal_folders_at_several_places_keep_their_own_paths(
         self, repo: RepoBuilder, reader: ObjectReader
@@ -292,10 +292,35 @@ class TestHeaders:
         self, repo: RepoBuilder, reader: ObjectReader, source: bytes, expression: str | None, matches: tuple[str, ...]
     ) -> None:
         found = LicenceDetector(reader).of_file(commit(repo, {"LICENSE": GPL3}), b"a.py", source)
-        assert found == Licence(expression, matches)
+        assert (found.expression, found.matches) == (expression, matches)
 
 
 class TestHistory:
+    def test_holders_are_those_of_the_head_and_of_the_folder_that_decides(
+        self, repo: RepoBuilder, reader: ObjectReader
+    ) -> None:
+        files: Files = {
+            "LICENSE": "Copyright (c) 2020 Root\n" + MIT,
+            "COPYRIGHT": "Copyright 2019 Others\nCopyright (c) 2020 Root\n",
+            "sub/LICENSE": "Copyright (c) 2021 Sub\n" + ISC,
+            "sub/deep/x.py": "",
+        }
+        commit_id = commit(repo, files)
+        detector = LicenceDetector(reader)
+        head = b"# Copyright 2022 File\n" + MIT_TAG + b"x = '(c) 2023 not the head'\n"
+        found = {
+            path: (licence.expression, licence.copyrights)
+            for path, source in ((b"a.py", b""), (b"a/b.py", head), (b"sub/deep/x.py", b""), (b"sub/y.py", head))
+            for licence in (detector.of_file(commit_id, path, source),)
+        }
+        root = ("Copyright 2019 Others", "Copyright (c) 2020 Root")
+        assert found == {
+            b"a.py": ("MIT", root),
+            b"a/b.py": ("MIT", ("Copyright 2022 File", *root)),
+            b"sub/deep/x.py": ("ISC", ("Copyright (c) 2021 Sub",)),
+            b"sub/y.py": ("MIT", ("Copyright 2022 File", "Copyright (c) 2021 Sub")),
+        }
+
     def test_each_commit_has_the_licence_of_its_time(self, repo: RepoBuilder, reader: ObjectReader) -> None:
         commits = [
             commit(repo, {"a.py": "1"}),

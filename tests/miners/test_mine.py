@@ -67,6 +67,7 @@ class TestRows:
             url=f"https://example.org/o/n/blob/{commit}/pkg/a%20b.py#L4-L6",
             license="MIT",
             license_matches=("header: MIT", "LICENSE: NOASSERTION"),
+            copyrights=(),
             commit_id=commit,
             parent_id=parent,
             author_date=datetime(2024, 3, 9, 16, tzinfo=UTC),

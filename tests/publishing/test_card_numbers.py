@@ -51,7 +51,13 @@ def test_rows_are_counted_for_a_models_cutoff(read: tuple[ReleaseFacts, Manifest
 def test_attributions_name_the_files_and_link_the_repository(read: tuple[ReleaseFacts, Manifest]) -> None:
     facts, manifest = read
     items = (
-        Attribution("o/n", "MIT OR Apache-2.0", 1_200, tuple(f"licences/{name}.txt" for name in "abcdefg")),
+        Attribution(
+            "o/n",
+            "MIT OR Apache-2.0",
+            1_200,
+            tuple(f"licences/{name}.txt" for name in "abcdefg"),
+            tuple(f"(c) 202{number} A|b" for number in range(5)),
+        ),
         Attribution("o/|odd", None, 1, ()),
     )
     facts = replace(facts, statistics=replace(facts.statistics, attributions=items))
@@ -60,8 +66,9 @@ def test_attributions_name_the_files_and_link_the_repository(read: tuple[Release
     assert text.startswith("### Attribution\n\nThe code is by the contributors of these repositories.")
     assert text.splitlines()[-2:] == [
         "| [`o/n`](https://example.org/o/n) | MIT OR Apache-2.0 | 1,200 | `licences/a.txt`, `licences/b.txt`, "
-        "`licences/c.txt`, `licences/d.txt`, `licences/e.txt`, 2 more |",
-        "| `o/\\|odd` | unknown | 1 |  |",
+        "`licences/c.txt`, `licences/d.txt`, `licences/e.txt`, 2 more | (c) 2020 A\\|b; (c) 2021 A\\|b; "
+        "(c) 2022 A\\|b; 2 more |",
+        "| `o/\\|odd` | unknown | 1 |  |  |",
     ]
 
 

@@ -17,6 +17,7 @@ from publishing.croissant import CROISSANT_NAME
 from publishing.harness.export import PROMPTS_NAME
 from publishing.header import CARD_NAME
 from publishing.manifest import MANIFEST_NAME, read_manifest
+from publishing.notice import NOTICE_NAME
 from publishing.withdrawn import tombstone, with_tombstones
 from schemas.errors import ConfigError
 from tests.publishing.sound import (
@@ -50,7 +51,7 @@ def folder(sound: Path, tmp_path: Path) -> Path:
 def test_the_release_itself_has_no_fault_and_every_row_is_looked_at(sound: Path) -> None:
     results = check_release(sound, CODE_VERSION)
     assert [(result.name, result.looked_at, result.faults, result.note) for result in results] == [
-        ("files", 23, (), ""), ("schema", 41, (), ""), ("manifest", 9, (), ""), ("funnel", 26, (), ""),
+        ("files", 24, (), ""), ("schema", 41, (), ""), ("manifest", 9, (), ""), ("funnel", 26, (), ""),
         ("order", 41, (), ""), ("ids", 25, (), ""), ("keys", 20, (), ""), ("dates", 25, (), ""),
         ("novelty", 25, (), ""), ("licences", 25, (), ""), ("features", 5, (), ""), ("splicing", 20, (), ""),
         ("duplicates", 5, (), ""), ("card", 1, (), ""), ("croissant", 41, (), ""), ("tasks", 25, (), ""),
@@ -316,6 +317,16 @@ def test_withdrawn_versions_that_the_hub_lists_in_the_card_are_no_fault(folder: 
     assert [result.faults for result in check_release(folder, CODE_VERSION, ["files", "card"])] == [(), ()]
     path.write_text(path.read_text().replace("distinct rows from", "splendid rows from"))
     assert [len(result.faults) for result in check_release(folder, CODE_VERSION, ["files", "card"])] == [1, 1]
+
+
+def test_a_notice_that_says_something_else_is_a_fault(folder: Path) -> None:
+    path = folder / NOTICE_NAME
+    path.write_text(path.read_text().replace("Ada Author", "Eve Editor"))
+    [result] = check_release(folder, CODE_VERSION, ["card"])
+    assert result.faults == (Fault(NOTICE_NAME, "says something else than files and manifest give"),)
+    path.unlink()
+    [result] = check_release(folder, CODE_VERSION, ["card"])
+    assert [fault.where for fault in result.faults] == [CARD_NAME]
 
 
 def test_a_card_of_another_version_is_compared_by_its_header(folder: Path) -> None:

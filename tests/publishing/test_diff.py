@@ -175,7 +175,9 @@ def test_every_conclusion_is_documented() -> None:
 
 
 def test_what_is_no_release_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"{tmp_path} cannot be compared: cannot read .*manifest\.json"):
+    with pytest.raises(
+        ConfigError, match=rf"{tmp_path} cannot be compared: .* is no release: manifest\.json cannot be read"
+    ):
         open_side(tmp_path)
 
 

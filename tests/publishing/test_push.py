@@ -34,6 +34,7 @@ TASK_FILES = (
     "lm_eval/postquem_raw_data.yaml",
 )
 FILES = (
+    "NOTICE",
     "README.md",
     "croissant.json",
     "exclusions/test-00000-of-00001.parquet",
@@ -44,7 +45,7 @@ FILES = (
     "raw_data/test-00000-of-00001.parquet",
 )
 # What differs between the two versions below: tasks name theirs.
-CHANGED = ("README.md", "croissant.json", *TASK_FILES[2:], "manifest.json", FILES[-1])
+CHANGED = ("NOTICE", "README.md", "croissant.json", *TASK_FILES[2:], "manifest.json", FILES[-1])
 
 
 @pytest.fixture
@@ -157,8 +158,8 @@ def test_a_tag_with_other_contents_is_refused(hub: Hub, release: ReleaseFiles, l
     with pytest.raises(ConfigError) as caught:
         pushed(replace(later, version="2026.10"))
     assert str(caught.value) == (
-        "me/shapes has a version 2026.10 with other contents (README.md, croissant.json, "
-        "lm_eval/postquem_random_cut.yaml ...); give the release a new version"
+        "me/shapes has a version 2026.10 with other contents (NOTICE, README.md, "
+        "croissant.json ...); give the release a new version"
     )
     assert hub.writes() == []
 

@@ -58,7 +58,8 @@ def test_a_release_has_every_file_of_the_contract(tmp_path: Path) -> None:
     tasks = ["commit_gen_code", "commit_gen_message", *(name for name in result.rows if result.rows[name])]
     tasks = [name for name in tasks if name not in ("commit_gen", "exclusions")]
     expected = [
-        "README.md", "croissant.json", "inspect/postquem.py", "lm_eval/postquem.py", "manifest.json", "prompts.json",
+        "NOTICE", "README.md", "croissant.json", "inspect/postquem.py", "lm_eval/postquem.py", "manifest.json",
+        "prompts.json",
         *(f"lm_eval/postquem_{name}.yaml" for name in tasks), *(f"{name}/{SHARD}" for name in result.rows),
     ]  # fmt: skip
     assert [entry.path for entry in result.files] == sorted(expected)
@@ -211,8 +212,8 @@ def run_script(folder: Path, code_version: str, number: int, seed: str = "0") ->
     return subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, check=False).returncode
 
 
-# 8 configs, 10 task files, Croissant file, card and manifest are renamed into the temporary folder, then that folder.
-@pytest.mark.parametrize("number", [5, 22])
+# 8 configs, 10 task files, notice, Croissant file, card and manifest are renamed into the new folder, then that folder.
+@pytest.mark.parametrize("number", [5, 23])
 def test_a_killed_first_run_leaves_nothing_and_the_next_one_cleans_up(tmp_path: Path, number: int) -> None:
     assert run_script(tmp_path, "0.1.0", number) == -signal.SIGKILL
     assert [path for path in tmp_path.iterdir() if not path.name.startswith(".tmp-1.2.0-")] == []
@@ -221,11 +222,11 @@ def test_a_killed_first_run_leaves_nothing_and_the_next_one_cleans_up(tmp_path: 
     assert names(tmp_path) == ["1.2.0"]
 
 
-# The 22nd rename moves the former release aside, the 23rd puts the new one in its place.
+# The 23rd rename moves the former release aside, the 24th puts the new one in its place.
 def test_a_run_killed_between_the_two_leaves_the_former_release(tmp_path: Path) -> None:
     folder = write_release(make_inputs(), tmp_path).folder
     before = contents(folder)
-    assert run_script(tmp_path, "0.2.0", 23) == -signal.SIGKILL
+    assert run_script(tmp_path, "0.2.0", 24) == -signal.SIGKILL
     assert not folder.exists()
     assert write_release(make_inputs(), tmp_path).status is ReleaseStatus.UNCHANGED
     assert contents(folder) == before

@@ -31,6 +31,7 @@ def test_a_folder_is_read_as_its_manifest_says(copy: Path) -> None:
     assert (release.name, release.version, release.others) == ("shapes", "2026.10", ("notes.txt",))
     assert dict(release.rows) == {"raw_data": 6, "random_cut": 4, "exclusions": 3}
     assert [entry.path for entry in release.files] == [
+        "NOTICE",
         "README.md",
         "croissant.json",
         "exclusions/test-00000-of-00001.parquet",

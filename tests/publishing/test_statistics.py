@@ -89,14 +89,15 @@ def test_code_is_attributed_to_its_repository_and_the_files_that_state_its_licen
     both = "(MIT OR Apache-2.0)"
     rows = [
         point(0, repo="o/b", license="MIT", license_matches=("LICENSE: MIT", "COPYING: MIT-0", "setup.cfg: MIT")),
-        point(1, repo="o/b", license="MIT", license_matches=("header: MIT", "LICENSE: BSD-3-Clause")),
-        point(2, repo="o/b", license=None, license_matches=("LICENSE: NOASSERTION",)),
+        point(1, repo="o/b", license="MIT", license_matches=("header: MIT", "LICENSE: BSD-3-Clause"),
+              copyrights=("(c) Bob",)),
+        point(2, repo="o/b", license=None, license_matches=("LICENSE: NOASSERTION",), copyrights=()),
         point(3, repo="o/a", license=both, license_matches=("LICENSE-MIT: MIT", "LICENSE-APACHE: Apache-2.0")),
         replace(point(0, repo="o/b"), license="MIT"),  # stands in another testbed as well, and counts once
     ]  # fmt: skip
     shards = {"raw_data": write(tmp_path, "raw_data", rows[:4]), "random_cut": write(tmp_path, "random_cut", rows[4:])}
     assert read_statistics(shards).attributions == (
-        Attribution("o/a", both, 1, ("LICENSE-APACHE", "LICENSE-MIT")),
-        Attribution("o/b", None, 1, ()),
-        Attribution("o/b", "MIT", 2, ("LICENSE", "header", "setup.cfg")),
+        Attribution("o/a", both, 1, ("LICENSE-APACHE", "LICENSE-MIT"), ("Copyright (c) 2020 Ada Author",)),
+        Attribution("o/b", None, 1, (), ()),
+        Attribution("o/b", "MIT", 2, ("LICENSE", "header", "setup.cfg"), ("(c) Bob", "Copyright (c) 2020 Ada Author")),
     )

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload ra
 DAY = date(2026, 11, 30)
 RAW, CUT, OUT = (f"{name}/test-00000-of-00001.parquet" for name in ("raw_data", "random_cut", "exclusions"))
 SMALL = (
-    "README.md", "croissant.json", "inspect/postquem.py", "lm_eval/postquem.py", "lm_eval/postquem_random_cut.yaml",
-    "lm_eval/postquem_raw_data.yaml", "manifest.json", "prompts.json",
+    "NOTICE", "README.md", "croissant.json", "inspect/postquem.py", "lm_eval/postquem.py",
+    "lm_eval/postquem_random_cut.yaml", "lm_eval/postquem_raw_data.yaml", "manifest.json", "prompts.json",
 )  # fmt: skip
 STONE = """
 <!-- postquem: withdrawn versions -->
