@@ -53,6 +53,7 @@ _ETC = {
     "passwd": "root:x:0:0:root:/:/bin/sh\nuser:x:{0}:{1}::/tmp:/bin/sh\n",
     "group": "root:x:0:\nuser:x:{1}:\n",
 }
+DOCKER_SOCKET = "/var/run/docker.sock"
 _INSTALL = "start a Docker-compatible engine on this machine, or say where it listens by DOCKER_HOST"
 _DIGEST = re.compile(r"(?:.+@)?sha256:[0-9a-f]{64}|[0-9a-f]{12,64}")
 
@@ -224,7 +225,7 @@ def connect() -> tuple[Api, str]:
     from docker.errors import DockerException
 
     podman = [Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "podman/podman.sock", Path("/run/podman/podman.sock")]
-    addresses = [os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"]
+    addresses = [os.environ.get("DOCKER_HOST") or f"unix://{DOCKER_SOCKET}"]
     if "DOCKER_HOST" not in os.environ:
         addresses += [f"unix://{socket}" for socket in podman if socket.exists()]
     failures = []

@@ -1,7 +1,11 @@
 """Which backend is opened, and what is said when it cannot be."""
 
+import json
 import shutil
+import socketserver
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -91,6 +95,37 @@ def test_without_an_engine_one_is_told_what_to_do(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with pytest.raises(ConfigError, match=r"no container engine answers .*start a Docker-compatible engine"):
         make_backend(BackendName.DOCKER, IMAGE)
+
+
+class Podman(BaseHTTPRequestHandler):
+    """Answers what is asked when a backend is made, as Podman does."""
+
+    def do_GET(self) -> None:
+        """Give the version, and any image."""
+        version = {"Version": "4.3.1", "ApiVersion": "1.41", "Components": [{"Name": "Podman Engine"}]}
+        body = json.dumps(version if self.path.endswith("/version") else {"Id": IMAGE}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the terminal clean."""
+
+
+def test_podman_is_found_at_its_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("sandbox.backends.docker_engine.DOCKER_SOCKET", f"{tmp_path}/none.sock")
+    place = tmp_path / "podman" / "podman.sock"
+    place.parent.mkdir()
+    monkeypatch.setattr(Podman, "address_string", lambda self: "")
+    with socketserver.ThreadingUnixStreamServer(str(place), Podman) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        backend = make_backend(BackendName.DOCKER, IMAGE)
+        server.shutdown()
+    assert isinstance(backend, DockerBackend)
+    assert (backend.address, backend.version["Version"], backend.profile) == (f"unix://{place}", "4.3.1", None)
 
 
 def test_an_image_that_is_not_there_is_named(image: str) -> None:
