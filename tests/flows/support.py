@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import RepoBuilder
+from tests.flows.forked import ROOT, forked_commands
 
-ROOT = Path(__file__).resolve().parents[2]
 SINCE = datetime(2024, 1, 1, tzinfo=UTC)
 BEFORE = datetime(2023, 5, 1, 12, tzinfo=UTC)
 AFTER = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -103,7 +103,15 @@ _TIMEOUT = 900
 
 
 def postquem(*args: str | Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> Outcome:
-    """Run the command in a new process."""
+    """Run the command in a process of its own: a fork (tests/flows/forked.py), if it needs no variable of Python's."""
+    whole = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+    if any(name.startswith("PYTHON") for name in env or {}):
+        return new_process(*args, env=env, cwd=cwd)
+    return Outcome(*forked_commands().run([*map(str, args)], whole, cwd, _TIMEOUT))
+
+
+def new_process(*args: str | Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> Outcome:
+    """Run the command in a new process, from `python` on."""
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", *map(str, args)],
         cwd=cwd,
