@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from flows.cli import cli
 from schemas.config import ALL_TESTBEDS, load_config
+from tests import conftest
 from tools.check_structure import MAX_FUNCTION_LINES, PACKAGES, check_file, check_mutual_imports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -192,3 +193,8 @@ def test_structure_check_finds_what_it_is_for(tmp_path: Path) -> None:
 
 def test_no_two_modules_import_each_other() -> None:
     assert check_mutual_imports() == []
+
+
+def test_the_files_that_are_started_first_exist() -> None:
+    missing = [name for name in conftest.LONGEST if not (ROOT / "tests" / name).is_file()]
+    assert missing == []

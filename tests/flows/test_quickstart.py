@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,16 @@ from schemas.arrow import from_table, schema_of
 from schemas.config import ALL_TESTBEDS, TESTBEDS
 from schemas.execution import RealCode, Verdict
 from testbeds.build import ROW_TYPES
-from tests.flows.support import ROOT, Outcome, build, fingerprints, make_repositories, postquem, write_config
+from tests.flows.support import (
+    ROOT,
+    Outcome,
+    build,
+    fingerprints,
+    make_repositories,
+    new_process,
+    postquem,
+    write_config,
+)
 
 CONFIG = ROOT / "configs" / "quickstart.toml"
 SQL_RUNNER = """
@@ -35,7 +45,7 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]
     """Run `postquem build` on the quickstart with an empty home; return the workspace and what it said."""
     folder = tmp_path_factory.mktemp("quickstart")
     (folder / "home").mkdir()
-    outcome = postquem(
+    outcome = new_process(
         "build", "--json", "--config", CONFIG, "--workspace", folder / "data", env={"HOME": str(folder / "home")}
     )  # fmt: skip
     assert outcome.code == 0, outcome.stderr
@@ -224,9 +234,13 @@ NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 @NEEDS_PROC
-def test_ctrl_c_under_prefect_ends_the_run_and_its_server_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_under_prefect_ends_the_run_and_its_server_at_once(
+    quickstart: tuple[Path, Outcome], tmp_path: Path
+) -> None:
     config = write_config(tmp_path, [str(builder.path) for builder in make_repositories(tmp_path).values()])
     workspace = tmp_path / "data"
+    # The server's database as the quickstart left it: to make one takes Prefect 15 CPU seconds.
+    shutil.copytree(quickstart[0] / "data" / ".prefect", workspace / ".prefect")
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.cli", "build", "--config", str(config), "--workspace", str(workspace)],
         cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -259,7 +273,7 @@ def test_prefect_run_killed_with_9_is_taken_up_and_its_server_ended(tmp_path: Pa
         process.wait()
     orphans = servers_of(workspace / ".prefect")
     assert orphans
-    outcome = postquem("build", "--json", "--config", config, "--workspace", workspace)
+    outcome = new_process("build", "--json", "--config", config, "--workspace", workspace)
     assert outcome.code == 0, outcome.stderr
     assert not set(orphans) & set(servers_of(workspace / ".prefect"))
     plain = build(config, tmp_path / "plain")
