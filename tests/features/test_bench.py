@@ -20,11 +20,15 @@ def test_batches_are_the_same_for_the_same_seed() -> None:
     assert len(first) == 2
 
 
+@pytest.fixture(scope="module")
+def batches() -> list[Batch]:
+    return list(read_batches(2, seed=0))
+
+
 @pytest.mark.parametrize("name", CONTESTANTS)
-def test_every_contestant_runs(name: str) -> None:
+def test_every_contestant_runs(batches: list[Batch], name: str) -> None:
     if name.startswith("radon"):
         pytest.importorskip("radon", reason="radon comes with the bench extra only")
-    batches = list(read_batches(2, seed=0))
     assert list(seconds_of(batches, [name], rounds=1)) == [name]
 
 
