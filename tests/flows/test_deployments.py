@@ -37,9 +37,7 @@ class Server:
             "PREFECT_PROFILES_PATH": str(folder / "profiles.toml"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1", "PREFECT_WORKER_QUERY_SECONDS": "1", "PYTHONPATH": str(ROOT),
         }  # fmt: skip
-        # Its services schedule, expire and count: nothing here waits for that.
-        options = ("--host", "127.0.0.1", "--port", str(port), "--no-ui", "--no-services")
-        self.process = self.start("server", "start", *options)
+        self.process = self.start("server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui")
         wait_for(lambda: self._answers())
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
