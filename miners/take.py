@@ -103,7 +103,7 @@ class _RangeMiner:
         self._selected = selected
         self._record = clone.record
         self._config = config
-        self._trees = TreeCache(clone.git_dir)
+        self._trees = TreeCache(reader)
         self._git_dir = clone.git_dir
         self._reader = reader
         self._licences = LicenceDetector(reader)

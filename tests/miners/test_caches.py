@@ -30,25 +30,67 @@ def test_python_files_of_a_tree_by_blob(builder: RepoBuilder) -> None:
 def test_a_tree_that_git_cannot_read_is_an_error(builder: RepoBuilder) -> None:
     commit = builder.commit({"a/b.py": b"x = 1\n"})
     builder.remove(builder.root_tree(commit))
-    with pytest.raises(DataError) as error:
-        TreeCache(builder.git_dir).get(commit)
+    with ObjectReader(builder.git_dir) as reader, pytest.raises(DataError) as error:
+        TreeCache(reader).get(commit)
     assert error.value.reason == "git_failed"
+
+
+def test_what_a_tree_cache_lists_is_what_git_lists(builder: RepoBuilder) -> None:
+    """Folders that are equal, empty of Python, of odd names; links and submodules."""
+    first = {
+        "b.py": b"x = 1\n", "a/c.py": b"x = 1\n", "a/d/e.py": executable(b"y = 2\n"),
+        "f/g/e.py": executable(b"y = 2\n"),
+        "docs/h.txt": b"x = 1\n", "i.py": symlink("b.py"), "j.py": submodule("a" * 40), b"\xe9/k\\.py": b"z = 3\n",
+    }  # fmt: skip
+    commits = [builder.commit(first), builder.commit({"a/d/e.py": b"y = 3\n"}), builder.commit({"a/c.py": None})]
+    with ObjectReader(builder.git_dir) as reader:
+        cache = TreeCache(reader)
+        for commit in commits:
+            assert cache.get(commit) == list_python(builder.git_dir, commit)
+        assert cache.get(commits[2]) == {
+            builder.blob(b"x = 1\n"): ["b.py"],
+            builder.blob(b"y = 2\n"): ["f/g/e.py"],
+            builder.blob(b"y = 3\n"): ["a/d/e.py"],
+            builder.blob(b"z = 3\n"): ["\\xe9/k\\\\.py"],
+        }
+
+
+def test_folders_are_read_once_and_kept_within_a_bound(builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {f"a/{n}.py": b"x = 1\n" for n in range(9)}
+    commits = [builder.commit({**same, "b.py": b"x = %d\n" % n}) for n in range(3)]
+    kinds: list[str] = []
+    real = ObjectReader.read
+
+    def count(reader: ObjectReader, object_id: str, max_bytes: int | None = None) -> tuple[str, bytes]:
+        kind, data = real(reader, object_id, max_bytes)
+        kinds.append(kind)
+        return kind, data
+
+    monkeypatch.setattr(ObjectReader, "read", count)
+    for bound, n_trees in ((200_000, 4), (10, 6)):
+        monkeypatch.setattr("miners.caches._MAX_FILES", bound)
+        kinds.clear()
+        with ObjectReader(builder.git_dir) as reader:
+            cache = TreeCache(reader)
+            assert [len(cache.get(commit)[builder.blob(b"x = 1\n")]) for commit in commits] == [9, 10, 9]
+        assert kinds.count("tree") == n_trees
+
+
+def test_a_tree_too_deep_is_left_to_git(builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = builder.commit({"a/b/c.py": b"x = 1\n"})
+    monkeypatch.setattr("miners.caches._MAX_DEPTH", 2)
+    with ObjectReader(builder.git_dir) as reader:
+        assert TreeCache(reader).get(commit) == {builder.blob(b"x = 1\n"): ["a/b/c.py"]}
 
 
 def test_trees_are_listed_once_and_the_oldest_is_dropped(builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     commits = [builder.commit({"a.py": b"x = %d\n" % n}) for n in range(3)]
-    listed: list[str] = []
-
-    def count(git_dir: Path, commit_id: str) -> dict[str, list[str]]:
-        listed.append(commit_id)
-        return list_python(git_dir, commit_id)
-
-    monkeypatch.setattr("miners.caches.list_python", count)
     monkeypatch.setattr("miners.caches._MAX_TREES", 2)
-    cache = TreeCache(builder.git_dir)
-    for index in (0, 1, 0, 2, 0, 1):
-        assert list(cache.get(commits[index]).values()) == [["a.py"]]
-    assert listed == [commits[0], commits[1], commits[2], commits[1]]
+    with ObjectReader(builder.git_dir) as reader:
+        cache = TreeCache(reader)
+        trees = [cache.get(commits[index]) for index in (0, 1, 0, 2, 0, 1)]
+    assert [list(tree.values()) for tree in trees] == [[["a.py"]]] * 6
+    assert (trees[0] is trees[2], trees[2] is trees[4], trees[1] is trees[5]) == (True, True, False)
 
 
 def test_sources_are_kept_within_a_bound(builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
