@@ -57,24 +57,32 @@ def rescan(source: bytes, old_source: bytes, old: Scanned, known: dict[bytes, Te
     spans: list[MethodSpan] = []
     starts: list[int] = []
     parsed: list[MethodSpan] = []
-    n_lines = n_more = 0  # line ends so far, and how many more these are than in the old file
+    n_more = 0  # how many more line ends there are so far than in the old file
     for gap, run in zip(gaps, [*runs, None], strict=True):
         text = source[gap.start : gap.end]
         found = _scan_gap(text, gap, known) if text else _NOTHING
         if found is None:
             return scan_file(source, known)
-        spans += _moved(found.spans, gap.start, n_lines)
+        if found.spans:
+            spans += _moved(found.spans, gap.start, _lines_before(old, old_source, gap.old_start) + n_more)
         parsed += found.parsed
         starts += [gap.start + start for start in found.starts]
-        n_gap = n_line_ends(text)
-        n_more += n_gap - n_line_ends(old_source[gap.old_start : gap.old_end])
+        n_more += n_line_ends(text) - n_line_ends(old_source[gap.old_start : gap.old_end])
         if run is not None:
             first, last = units.bounds[run.first], units.bounds[run.last]
-            n_lines += n_gap + n_line_ends(old_source[first:last])
             some = _between(old, first, last)
             spans += _moved(some.spans, run.at - first, n_more)
             starts += [run.at - first + start for start in some.starts]
     return Scanned(tuple(spans), array("I", starts), tuple(parsed))
+
+
+def _lines_before(scanned: Scanned, source: bytes, at: int) -> int:
+    """Return the number of line ends before the start of a line, counted from the definition before it."""
+    before = bisect_left(scanned.spans, at, key=_START)
+    if not before:
+        return n_line_ends(source[:at])
+    span = scanned.spans[before - 1]
+    return span.start_line - 1 + n_line_ends(source[span.start_byte : at])
 
 
 _NOTHING = Scanned((), array("I"), ())
