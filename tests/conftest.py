@@ -20,12 +20,13 @@ settings.load_profile("postquem")
 # The files that take longest, longest first (measured 2026-11-30, more than ten seconds on an idle core): started
 # last, one of them would run alone at the end. A new one that is missing here costs only that.
 LONGEST = (
-    "flows/test_quickstart.py", "flows/test_deployments.py", "flows/test_real_code.py", "flows/test_build.py",
-    "sandbox/test_prove.py", "sandbox/test_splice.py", "sandbox/backends/test_containment.py", "sandbox/test_build.py",
-    "flows/test_dask.py", "flows/test_score_answers.py", "github/test_cadence.py", "flows/test_sources.py",
-    "flows/test_bad_input.py", "dedup/test_partitions.py", "dedup/test_bench.py", "github/test_job.py",
-    "miners/test_partial.py", "github/test_discovery.py", "publishing/test_check.py", "miners/test_incremental.py",
-    "miners/test_rescan.py", "features/test_bench.py", "flows/test_reference_sets.py", "dedup/test_near.py",
+    "flows/test_quickstart.py", "flows/test_deployments.py", "sandbox/test_build.py", "flows/test_real_code.py",
+    "flows/test_dask.py", "github/test_cadence.py", "sandbox/test_prove.py", "flows/test_score_answers.py",
+    "flows/test_build.py", "dedup/test_partitions.py", "dedup/test_bench.py", "miners/test_partial.py",
+    "github/test_discovery.py", "publishing/test_check.py", "flows/test_bad_input.py", "miners/test_incremental.py",
+    "miners/test_rescan.py", "sandbox/test_splice.py", "dedup/test_near.py", "flows/test_sources.py",
+    "features/test_lizard_agreement.py", "miners/test_hostile_files.py", "miners/test_methods.py",
+    "sandbox/test_collecting.py", "github/test_job.py", "sandbox/backends/test_containment.py",
 )  # fmt: skip
 
 
