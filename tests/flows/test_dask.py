@@ -1,13 +1,11 @@
 """A run whose functions are computed by a Dask cluster: the same bytes, also when a worker is killed in the middle."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,45 +18,15 @@ from flows.run import open_run
 from flows.steppers import PlainStepper
 from flows.versions import code_version
 from schemas.errors import ConfigError, DataError
+from tests.flows.cluster import Cluster, running
 from tests.flows.support import ROOT, build, fingerprints, make_repositories, write_config
-
-DASK = Path(sys.executable).parent / "dask"
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A scheduler and its workers on this machine."""
-
-    address: str
-    workers: list[subprocess.Popen[bytes]]
-
-
-def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    with (folder / "dask.log").open("ab") as log:
-        return subprocess.Popen(
-            [DASK, *arguments, "--scheduler-file", folder / "scheduler.json", "--no-dashboard"],
-            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two workers; the last test that uses them kills one."""
-    folder = tmp_path_factory.mktemp("cluster")
-    scheduler = start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0")
-    place = folder / "scheduler.json"
-    deadline = time.monotonic() + 120
-    while not place.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    address = json.loads(place.read_text())["address"]
-    workers = [start(folder, "worker", "--nthreads", "1", "--no-nanny", "--name", name) for name in ("a", "b")]
-    with Client(address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=120)
-    yield Cluster(address, workers)
-    for process in (*workers, scheduler):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with running(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
 
 
 def test_two_machines_share_a_search_and_give_the_same_bytes(

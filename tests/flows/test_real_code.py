@@ -11,7 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.flows.support import ROOT, build, fingerprints
+from flows.rebuilding import Rebuilding, rebuild
+from tests.flows.cluster import running
+from tests.flows.support import ROOT, build
 
 NEEDS_NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # a port where no engine answers
 
@@ -43,10 +45,8 @@ def kill_when(config: Path, workspace: Path, reached: Callable[[], bool]) -> Non
 
 @pytest.mark.usefixtures("sandboxed")
 def test_kill_9_while_building_and_while_proving_changes_nothing(tmp_path: Path) -> None:
+    """It goes on where it was, here on a Dask cluster; the release has the bytes of one built again at one go."""
     config = write(tmp_path)
-    whole = build(config, tmp_path / "whole")
-    assert whole.code == 0, whole.stderr
-    assert whole.summary["testbeds"]["real_code"] > 0
     workspace = tmp_path / "killed" / "data"
     workspace.mkdir(parents=True)
     environments = workspace / "environments"
@@ -54,9 +54,14 @@ def test_kill_9_while_building_and_while_proving_changes_nothing(tmp_path: Path)
     kill_when(config, workspace, lambda: any(environments.glob("built/*")) and any(workspace.glob("trees/*/tree")))
     left = [path.name for path in workspace.glob("trees/*")]
     assert left, "the second kill came when nothing was executed any more"
-    done = build(config, workspace)
+    (tmp_path / "cluster").mkdir()
+    with running(tmp_path / "cluster") as cluster:
+        done = build(config, workspace, "--dask", cluster.address)
     assert done.code == 0, done.stderr
-    assert fingerprints(workspace / "releases") == fingerprints(tmp_path / "whole" / "releases")
+    assert done.summary["testbeds"]["real_code"] > 0
+    stream = {"samples/gridtext": str(ROOT / "samples" / "gridtext.fi")}
+    manifest = workspace / "releases" / "1" / "manifest.json"
+    assert rebuild(Rebuilding(manifest, tmp_path / "whole", tmp_path, stream, workers=1)).differing == ()
     assert list(workspace.glob("trees/*")) == []
     assert list(environments.glob("building/*")) == []
 
