@@ -8,7 +8,7 @@ from identify.vendor.licenses import LICENSES
 # A line that begins so and tells a year, a sign, or REUSE's tag (https://reuse.software/spec/); "copyright notice" at
 # the start of a wrapped line is part of the terms.
 _LINE = re.compile(
-    r"^\W*(?:SPDX-(?:File)?CopyrightText:|(?:portions\s+)?copyright\b(?=.*(?:\d{4}|\(c\)|©))|\(c\)\s|©)\s*\S.*$",
+    r"^[^\w\n]*(?:SPDX-(?:File)?CopyrightText:|(?:portions\s+)?copyright\b(?=.*(?:\d{4}|\(c\)|©))|\(c\)\s|©)\s*\S.*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _WORD = re.compile(r"[a-z0-9]+")
@@ -22,6 +22,7 @@ _GAP = re.compile(
 # Nobody lists more holders in a licence; bounds what a hostile file can put into every row.
 _MAX_LINES = 50
 _MAX_CHARACTERS = 300
+_MAX_LINE = 1_000  # with marks and white space around
 
 
 def copyright_lines(text: str) -> tuple[str, ...]:
@@ -32,7 +33,7 @@ def copyright_lines(text: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for match in _LINE.finditer(text):
-        line = " ".join(_MARKS.sub("", match[0]).split())[:_MAX_CHARACTERS]
+        line = " ".join(_MARKS.sub("", match[0][:_MAX_LINE]).split())[:_MAX_CHARACTERS]
         if line and not _GAP.search(line) and _words(line) not in _of_licences():
             found[line] = None
         if len(found) == _MAX_LINES:

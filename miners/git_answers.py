@@ -25,6 +25,9 @@ _WORDS = re.compile(r"^remote: ?(?P<text>.*)$", re.MULTILINE)
 _BLOCKED = re.compile(r"DMCA|takedown|access blocked|legal reasons", re.IGNORECASE)
 _DISABLED = re.compile(r"(?:repository|access)\b.*\bdisabled", re.IGNORECASE)
 _SILENT_SECONDS = 5.0
+# Pauses in a row whose stated length is believed; later ones double from a second on, up to a quarter of an hour.
+_TRUSTED = 4
+_CEILING = 900.0
 
 
 def trace_settings(trace: Path) -> dict[str, str]:
@@ -118,7 +121,9 @@ class Bearing:
     def pause(self, answer: Answer) -> None:
         """Have everybody leave the host alone as long as it asks; UnreachableError when that is too long."""
         self._number += 1
-        seconds = limit_seconds(answer, self._number, self.pauses.now())
+        stated = limit_seconds(answer, self._number, self.pauses.now())
+        # A host that states no time worth the name and goes on refusing would be asked without end.
+        seconds = max(stated, min(_CEILING, 2.0 ** (self._number - _TRUSTED)))
         self._borne += seconds
         if self._borne > self.longest:
             resumes = datetime.fromtimestamp(self.pauses.now() + seconds).astimezone()

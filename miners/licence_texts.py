@@ -29,7 +29,7 @@ _ANCHOR_WORDS = 4
 _MAX_PLACES = 50
 # A line that names a holder; "copyright notice" at the start of a wrapped line is part of the terms.
 _COPYRIGHT = re.compile(
-    r"^\W*(?:copyright\b(?=.*(?:\d{4}|\(c\)|©|[\[<{]))|\(c\)|all rights reserved).*$", re.IGNORECASE | re.MULTILINE
+    r"^[^\w\n]*(?:copyright\b(?=.*(?:\d{4}|\(c\)|©|[\[<{]))|\(c\)|all rights reserved).*$", re.IGNORECASE | re.MULTILINE
 )
 _WORD = re.compile(r"[a-z0-9]+")
 # Where the licence proper begins in texts whose first line is a title that many files leave out or word differently.

@@ -1,9 +1,12 @@
 """Who holds the copyright, by the lines that say so."""
 
+import time
+
 import pytest
 from identify.vendor.licenses import LICENSES
 
 from miners.copyrights import copyright_lines
+from miners.licence_texts import licence_words
 
 
 @pytest.mark.parametrize(
@@ -44,3 +47,14 @@ def test_a_licences_own_text_names_no_holder_of_the_code() -> None:
 def test_a_hostile_text_is_cut() -> None:
     lines = copyright_lines("".join(f"Copyright {number} {'x' * 400}\n" for number in range(1_000, 2_000)))
     assert (len(lines), {len(line) for line in lines}) == (50, {300})
+
+
+@pytest.mark.parametrize("mark", ["\n", "*", " \n", "(c)", "<", "copyright ", "© "])
+def test_a_hostile_text_takes_no_longer_than_its_length(mark: str) -> None:
+    """A pattern that begins anew at each of these marks and reads to the end would take hours."""
+    text = mark * (200_000 // len(mark))
+    began = time.process_time()
+    copyright_lines(text)
+    copyright_lines(f"Copyright 2020 {text}x")
+    licence_words(text)
+    assert time.process_time() - began < 5

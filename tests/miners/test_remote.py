@@ -9,7 +9,7 @@ from miners.git_answers import Pauses
 from miners.places import Place
 from miners.rate_limit import Answer
 from miners.remote import Done, Limits, ask, folder_size, meaning
-from schemas.errors import ConfigError, DataError, PipelineError, RefusedError, UnreachableError
+from schemas.errors import ConfigError, DataError, PipelineError, RefusedError, SourceError, UnreachableError
 from tests.github.server import FakeClock
 
 PLACE = Place("https", "https://host.example/o/r", "host.example", "o", "r", None, None, None)
@@ -18,11 +18,12 @@ PLACE = Place("https", "https://host.example/o/r", "host.example", "o", "r", Non
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
-        ("fatal: could not read Username for 'https://host.example': terminal prompts disabled", ConfigError),
-        ("fatal: repository 'https://host.example/o/r/' not found", ConfigError),
+        ("fatal: could not read Username for 'https://host.example': terminal prompts disabled", SourceError),
+        ("fatal: repository 'https://host.example/o/r/' not found", SourceError),
         ("error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502", UnreachableError),
         ("fatal: unable to access 'https://host.example/': Could not resolve host", UnreachableError),
         ("error: RPC failed; curl 56 GnuTLS recv error; fatal: early EOF", UnreachableError),
+        ("fatal: unable to access 'https://host.example/': The requested URL returned error: 403", RefusedError),
         ("fatal: write error: No space left on device", PipelineError),
         ("fatal: remote error: upload-pack: not our ref 0123", DataError),
     ],
@@ -104,6 +105,14 @@ class TestLimitsOfHosts:
         with pytest.raises(UnreachableError, match=r"limit holds on, status 429; .* allows 4 minutes of waiting"):
             ask(PLACE, tmp_path, "fetch", limits=Limits(timeout=240))
         assert told[0].slept == [90, 90]
+
+    def test_a_host_that_states_no_time_is_not_asked_without_end(
+        self, told: tuple[FakeClock, list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        _, asked = answers(monkeypatch, *[Done(128, "", "", Answer(429, {"retry-after": "0"}, ""))] * 99)
+        with pytest.raises(UnreachableError, match=r"limit holds on, status 429; .* allows 60 minutes of waiting"):
+            ask(PLACE, tmp_path, "fetch")
+        assert (len(asked), told[0].slept[:5], told[0].slept[-1]) == (16, [0.125, 0.25, 0.5, 1, 2], 900)
 
     @pytest.mark.parametrize(
         ("answer", "kind", "words", "n_pauses"),
