@@ -1,14 +1,19 @@
 """The duplicate search of the flows at scale, end to end, and the cost of adding rows to a finished lake.
 
     python -m bench.dedup_scale [--rows 1000000] [--add 10000] [--real 300000] [--workers 2] [--repo PATH ...]
+    python -m bench.dedup_scale --input cluster|equal|none|one|long [--rows 100000] [--add 1000]
 
 Input: `--real` different real functions (bench.corpus) and seeded edits of them, as a lake whose data points have the
 columns that the search reads, in units of 50,000 rows, each standing for a repository. The steps of the flows tokenise
 them, search and write all tables; then a run over one more unit, whose rows are `--add` later ones, does the same.
 CPU seconds and memory are those of all processes, start and imports included; memory is the sum of their peaks.
+With `--input` all rows are of one hard kind: near-duplicates of each other, equal, without a token, of one token, or
+near-duplicates of a megabyte each.
 """
 
 import argparse
+import keyword
+import string
 import sys
 import tempfile
 import time
@@ -16,6 +21,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import combinations, cycle, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,14 +32,41 @@ from bench.measure import measure, tree_usage
 
 _UNIT_ROWS = 50_000
 _START = datetime(2024, 1, 1, tzinfo=UTC)
+KINDS = ("cluster", "equal", "none", "one", "long")
+_BODY = """def total(rows, key, start=0):
+    found = start
+    for number, row in enumerate(rows):
+        if key in row and row[key] is not None:
+            found += row[key] * number
+        elif number > 3:
+            raise KeyError(f"row {number} has no {key}")
+"""
 
 
 def make_texts(path: Path, n_rows: int, n_real: int, repositories: Sequence[Path], seed: int = 0) -> None:
     """Write `n_rows` texts, edits of at most `n_real` real functions."""
     functions = read_functions(min(n_real, n_rows), seed, repositories)
-    texts = with_near_duplicates(functions, n_rows, seed)
+    write_texts(path, with_near_duplicates(functions, n_rows, seed))
+    print(f"{len(functions)} real functions, {n_rows} texts", flush=True)
+
+
+def write_texts(path: Path, texts: Sequence[str]) -> None:
+    """Write texts where `add_points` reads them."""
     pq.write_table(pa.table({"text": pa.array(texts, pa.large_string())}), path, row_group_size=_UNIT_ROWS)
-    print(f"{len(functions)} real functions, {len(texts)} texts", flush=True)
+
+
+def hard_texts(kind: str, count: int) -> list[str]:
+    """Return texts of one of the `KINDS`, as many as are wanted; of `cluster` and `long` all differ."""
+    if kind in ("cluster", "long"):
+        long = "".join(f"    row_{number} = {number}\n" for number in range(48_000)) if kind == "long" else ""
+        # Three words more in each than the 25 ids and more of the body: two share at least 25 / 31 of their ids.
+        words = [*keyword.kwlist, *keyword.softkwlist, *(letter * 2 for letter in string.ascii_letters)]
+        chosen = list(islice(combinations(words, 3), count))
+        if len(chosen) < count:
+            raise ValueError(f"there are {len(chosen):,} different texts of kind {kind}, not {count:,}")
+        return [f"{_BODY}{long}    # {' '.join(three)}\n    return found\n" for three in chosen]
+    texts = {"equal": [f"{_BODY}    return found\n"], "none": [""], "one": list(string.ascii_lowercase)}
+    return list(islice(cycle(texts[kind]), count))
 
 
 def search(folder: str, start: int, stop: int, workers: int) -> int:
@@ -103,8 +136,9 @@ def measured(folder: str, start: int, stop: int, workers: int) -> int:
 def main() -> int:
     """Measure and print; exit code 1 when a run failed."""
     parser = argparse.ArgumentParser(description="Duplicate search at scale.")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="a multiple of 50,000, or fewer")
-    parser.add_argument("--add", type=int, default=10_000)
+    parser.add_argument("--input", choices=KINDS, help="rows of one hard kind instead of real functions")
+    parser.add_argument("--rows", type=int, help="a multiple of 50,000, or fewer; default 1,000,000, of a kind 100,000")
+    parser.add_argument("--add", type=int, help="default: a hundredth of the rows")
     parser.add_argument("--real", type=int, default=300_000, help="different real functions")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repo", type=Path, action="append", default=[], help="a git repository; repeatable")
@@ -113,10 +147,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        n_all = options.rows + options.add
+        n_rows = options.rows or (100_000 if options.input else 1_000_000)
+        n_all = n_rows + (n_rows // 100 if options.add is None else options.add)
         if not (folder / "texts.parquet").is_file():
-            make_texts(folder / "texts.parquet", n_all, options.real, options.repo)
-        for name, start, stop in (("all", 0, options.rows), ("added", options.rows, n_all)):
+            if options.input:
+                write_texts(folder / "texts.parquet", hard_texts(options.input, n_all))
+            else:
+                make_texts(folder / "texts.parquet", n_all, options.real, options.repo)
+        for name, start, stop in (("all", 0, n_rows), ("added", n_rows, n_all)):
             print(f"{name}: {stop - start:,} rows", flush=True)
             if measure(name, measured, str(folder), start, stop, options.workers) is None:
                 return 1

@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +11,7 @@ from bench import dedup_scale, dedup_truth
 from bench.corpus import read_functions, with_near_duplicates
 from bench.dedup import CONTESTANTS, Outcome, main, report
 from bench.measure import tree_usage
+from dedup.clusters import MAX_LISTED_CLUSTER
 from dedup.jaccard import TokenSets
 from schemas.arrow import schema_of
 from schemas.records import DataPoint
@@ -108,6 +110,32 @@ def test_lake_of_the_scale_bench_is_one_that_the_search_reads(tmp_path: Path) ->
     expected = pa.schema([schema_of(DataPoint).field(name) for name in columns])
     assert [table.schema.equals(expected) for table in points] == [True, True]
     assert [code for table in points for code in table.column("code").to_pylist()] == texts
+
+
+def test_hard_inputs_go_through_the_steps_together(tmp_path: Path) -> None:
+    limit = MAX_LISTED_CLUSTER + 44
+    texts = [text for kind, count in (("cluster", limit), ("equal", 20), ("none", 10), ("one", 60), ("long", 3))
+             for text in dedup_scale.hard_texts(kind, count)]  # fmt: skip
+    assert len(texts[-1]) > 10**6
+    dedup_scale.write_texts(tmp_path / "texts.parquet", texts)
+    # One cluster of all bodies but for the long ones, one of these, the empty text and 26 letters.
+    assert dedup_scale.search(str(tmp_path), 0, len(texts), 1) == 1 + 1 + 1 + 26
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            f"select size, count(*) from '{tmp_path}/data/tables/duplicate_clusters/**/*.parquet' group by 1 order by 1"
+        ).fetchall()
+        pairs = connection.execute(
+            f"select exact, count(*) from '{tmp_path}/data/tables/duplicates/**/*.parquet' "
+            "where exact or cluster_id in (row_id_a, row_id_b) group by 1 order by 1"
+        ).fetchall()
+    # 60 rows have 26 letters: 8 of them three times, 18 twice. Each text that goes has a pair with its keeper.
+    assert found == [(2, 18), (3, 8 + 1), (10, 1), (limit + 20, 1)]
+    assert pairs == [(False, limit + 2), (True, 19 + 9 + 34)]
+
+
+def test_a_kind_of_texts_that_is_used_up_is_told() -> None:
+    with pytest.raises(ValueError, match="different texts of kind cluster, not 1,000,000"):
+        dedup_scale.hard_texts("cluster", 1_000_000)
 
 
 def test_usage_counts_the_processes_below_this_one() -> None:
