@@ -79,6 +79,7 @@ def search(folder: str, start: int, stop: int, workers: int) -> int:
     config = root / "config.toml"
     config.write_text('[window]\nsince = 2024-01-01\n[[sources]]\ngit = ["none"]\n', encoding="utf-8")
     add_points(root, start, stop)
+    _tell("input written (imports included), which the pipeline would not do here")
     with open_run(config, root / "data", workers) as run:
         points = [unit for unit in run.ledger.units() if unit.stage == "features"]
         with ThreadPoolExecutor(workers) as threads:

@@ -99,14 +99,30 @@ def read_reference(run: Run, found: ReferenceFiles) -> Unit:
     return do_once(run, "references", found.title, key, lambda job: run.pool.run(work.read_reference, job, found))
 
 
-def tokenise(run: Run, source: Unit) -> Unit:
-    """Make the token sets of a unit's texts; those of texts that it had before are taken over."""
+@dataclass(frozen=True, slots=True)
+class ReleasedTexts:
+    """The texts of an earlier release, and the token sets of the lake, which has most of them."""
+
+    source: Unit
+    """Unit of the stage `references`."""
+    known: tuple[Unit, ...]
+    """Token sets of all data points."""
+
+
+def tokenise_release(run: Run, given: ReleasedTexts) -> Unit:
+    """Make the token sets of an earlier release's texts; those of data points that are still there are taken over."""
+    return tokenise(run, given.source, given.known)
+
+
+def tokenise(run: Run, source: Unit, known: Sequence[Unit] = ()) -> Unit:
+    """Make the token sets of a unit's texts; those of texts that it had before, or `known` ones, are taken over."""
     family = tokens_family(source)
     partition = f"{source.stage}/{source.partition}"
 
     def do(job: work.Job) -> Unit:
         former = _former(run, "tokens", partition, family)
-        return run.pool.run(dedup_work.tokens, replace(job, family=family), source, former)
+        before = known if former is None else [former]
+        return run.pool.run(dedup_work.tokens, replace(job, family=family), source, before)
 
     return do_once(run, "tokens", partition, unit_key("tokens", family, [], [source.digest]), do)
 

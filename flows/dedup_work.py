@@ -109,14 +109,15 @@ class _Prepared:
     """Rows that were compared with the reference sets."""
 
 
-def tokens(job: Job, source: Unit, former: Unit | None) -> Unit:
+def tokens(job: Job, source: Unit, before: Sequence[Unit]) -> Unit:
     """Make the token sets of the texts of a unit of the stage `features`, `cutoff` or `references`: table tokens.
 
-    `former` holds the texts of an earlier unit; what it has is not tokenised again.
+    `before` are units of token sets, a data point's those of its earlier unit; what they have is not tokenised again.
     """
     started = datetime.now(UTC)
     ledger, tokenizer = Ledger(job.tables), load_tokenizer()
-    known = None if former is None else tokens_from_arrow(ledger.read(former, "tokens"), tokenizer)
+    tables = [tokens_from_arrow(ledger.read(unit, "tokens"), tokenizer) for unit in before]
+    known = join_tables(tables, tokenizer) if tables else None
     if source.stage == "features":
         table = _tokens_of_points(ledger.read(source, "data_points", ["row_id", "code"]), known)
     else:

@@ -20,7 +20,7 @@ from miners.clone import Clone
 from publishing.release import ReleaseResult
 from schemas.errors import ConfigError
 from schemas.records import Exclusion, StageReport
-from schemas.references import OldCode
+from schemas.references import OldCode, Role
 from testbeds.real_code import STAGE
 from warehouse.ledger import Unit
 from warehouse.views import rebuild_catalogue
@@ -134,9 +134,7 @@ def _deduplicate(
     if run.config.dedup.copied_old is not OldCode.OFF:
         cutoffs = stepper.each("cutoff", steps.read_cutoff, run, given.clones, attrgetter("record.repo"))
     sets = stepper.each("references", dedup_steps.read_reference, run, given.references, attrgetter("title"))
-    sources = [*points, *cutoffs, *sets]
-    made = stepper.each("tokens", dedup_steps.tokenise, run, sources, lambda unit: f"{unit.stage} {unit.partition}")
-    tokens = dedup_steps.token_units(sources, made)
+    tokens, made = _tokenise(run, stepper, points, (*cutoffs, *sets), given.references)
     planned = [
         dedup_steps.Tokenised(inputs, tokens) for inputs in dedup_steps.plan_comparisons(run.config, points, cutoffs)
     ]
@@ -152,6 +150,20 @@ def _deduplicate(
     [unique] = stepper.each("dedup", dedup_steps.remove_duplicates, run, [inputs], lambda _: "all")
     done += [*cutoffs, *compared, *sets, unique]
     return unique, made
+
+
+def _tokenise(
+    run: Run, stepper: Stepper, points: Sequence[Unit], others: Sequence[Unit], references: Sequence[ReferenceFiles]
+) -> tuple[dict[str, Unit], list[Unit]]:
+    """Return the token sets of all texts, by the key of the unit that the texts come from and one by one."""
+    releases = {item.title for item in references if item.reference.kind is Role.RELEASE}
+    released = [unit for unit in others if unit.stage == "references" and unit.partition in releases]
+    sources = [*points, *(unit for unit in others if unit not in released)]
+    made = stepper.each("tokens", dedup_steps.tokenise, run, sources, lambda unit: f"{unit.stage} {unit.partition}")
+    known = tuple(made[: len(points)])
+    given = [dedup_steps.ReleasedTexts(unit, known) for unit in released]
+    made += stepper.each("tokens", dedup_steps.tokenise_release, run, given, lambda item: item.source.partition)
+    return dedup_steps.token_units([*sources, *released], made), made
 
 
 def _end_at_discovery(run: Run, searched: Sequence[Discovered]) -> BuildResult:

@@ -1,6 +1,7 @@
 """The duplicate search of the flows: grown step by step or at once, by one worker or shared by several."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dedup.jaccard import TokenSets
+from dedup.words import WordCache
 from flows import dedup_work
 from flows.pool import WorkerPool
 from flows.recipe import build
 from flows.run import open_run
 from flows.steppers import PlainStepper
+from flows.work import Job
+from schemas.config import load_config
 from tests.builders import AUTHOR, RepoBuilder
 from tests.flows.support import AFTER, BEFORE, source_text, write_config
-from warehouse.ledger import Unit
+from warehouse.ledger import Ledger, Unit
 
 WORDS = ("cost", "weight", "height", "volume", "speed", "price")
 OTHER = b"def pairs(items, size):\n    return [tuple(items[i : i + size]) for i in range(0, len(items), size)]\n"
@@ -129,3 +134,31 @@ def test_token_sets_are_taken_over_from_the_run_before(tmp_path: Path) -> None:
     grown = tokens(before)
     assert grown.num_rows == 7
     assert grown.equals(tokens(after), check_metadata=True)
+
+
+def test_an_earlier_releases_texts_are_not_tokenised_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["def one(a):\n    return a\n", "def two(b):\n    return b + b\n"]
+    ledger = Ledger(tmp_path)
+    points = pa.table({"row_id": ["1", "2"], "code": texts})
+    released = pa.table({"reference_id": ["1", "2", "3"], "text": [texts[1], "def new(): ...", texts[0]]})
+    sources = [
+        Unit("features", "o/n", "f", {"data_points": (ledger.write("data_points", "o/n", "f", points),)}),
+        Unit("references", "1.0", "r", {"reference_texts": (ledger.write("reference_texts", "1.0", "r", released),)}),
+    ]
+    config = load_config(write_config(tmp_path, ["nowhere"]))
+    jobs = [Job("tokens", unit.partition, unit.key, tmp_path, config, "v", AFTER) for unit in sources]
+    encoded: list[str] = []
+    encode = WordCache.encode_sets
+
+    def watched(self: WordCache, given: Sequence[str]) -> TokenSets:
+        encoded.extend(given)
+        return encode(self, given)
+
+    monkeypatch.setattr(WordCache, "encode_sets", watched)
+    known = dedup_work.tokens(jobs[0], sources[0], [])
+    assert encoded == texts
+    found = ledger.read(dedup_work.tokens(jobs[1], sources[1], [known]), "tokens")
+    assert encoded == [*texts, "def new(): ..."]
+    anew = ledger.read(dedup_work.tokens(replace(jobs[1], key="again"), sources[1], []), "tokens")
+    assert found.equals(anew, check_metadata=True)
+    assert found.column("row_id").to_pylist() == ["1", "2", "3"]
