@@ -51,6 +51,8 @@ class Baseline:
     """Targets that also run outside every test: at import or collection."""
     imports: tuple[str, ...]
     """Modules from outside the tree that conftests and tests import, in order."""
+    late: tuple[str, ...]
+    """Those that tests import while they run, in order."""
     early: bool
     """Modules of the tree are loaded before its first conftest."""
     reports: tuple[ExecReport, ...]
@@ -222,6 +224,7 @@ def _summary(reports: Sequence[ExecReport], ids: Sequence[str], excluded: Sequen
         flaky=flaky,
         seconds={id_: max(run[id_].seconds for run in runs[:-1]) for id_ in stable},
         imports=tuple(reports[0].main.modules),
+        late=tuple(reports[0].main.late),
         entered={number: frozenset(ids) for number, ids in entered.items()},
         at_import=frozenset(at_import),
         early=any(report.main.early for report in reports),

@@ -70,7 +70,16 @@ class Judge:
         The same tests first run there without a mock: either each test alone (one that passes alone and in the whole
         suite, in both orders, has no need of what others leave behind, so that no choice of tests makes it fail), or
         every choice that a case makes, whichever is less work.
+
+        What tests import from outside the tree while they run is there already, once for all forks; a case whose tests
+        do not pass so is judged without.
         """
+        judged = self._in_forks(cases, self.baseline.late)
+        again = [case for case in cases if self.baseline.late and judged[case.number].unfit]
+        return judged | (self._in_forks(again, ()) if again else {})
+
+    def _in_forks(self, cases: Sequence[Case], imports: Sequence[str]) -> dict[int, Judged]:
+        """Judge cases in forks of a process that has loaded these modules, too."""
         wanted = sorted({self.numbers[nodeid] for case in cases for nodeid in case.tests})
         ids = [self.tests[number] for number in wanted]
         choices: list[tuple[str, ...]] = list(dict.fromkeys(case.tests for case in cases))
@@ -78,7 +87,7 @@ class Judge:
         groups = choices if _work(choices) < _work(alone) else alone
         first = max((case.number for case in cases), default=0) + 1
         controls = [Case(first + place, None, (), tests, control=True) for place, tests in enumerate(groups)]
-        judged = self._serve("forks", [*controls, *cases], ids)
+        judged = self._serve("forks", [*controls, *cases], ids, imports)
         unfit = {case.tests: judged[case.number].unfit for case in controls if judged[case.number].unfit}
         for case in cases:
             bad = next((unfit[t] for t in (case.tests, *((id_,) for id_ in case.tests)) if t in unfit), "")

@@ -98,6 +98,8 @@ class RunReport:
     """Modules of the tree were loaded before its first conftest: plugins of pytest are among them."""
     modules: list[str] = field(default_factory=list)
     """Modules from outside the tree that conftests and tests loaded, in order."""
+    late: list[str] = field(default_factory=list)
+    """Those that tests loaded while they ran, in order."""
     same: int | None = None
     """A server's run that was not made, because this one had the same tests."""
 
@@ -135,6 +137,8 @@ class RunReport:
             self.finished = True
         elif kind == "modules":
             self.modules.extend(record["names"])
+        elif kind == "late":
+            self.late.extend(record["names"])
         elif kind == "early":
             self.early = True
         elif kind == "same":

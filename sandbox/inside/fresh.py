@@ -7,12 +7,12 @@ import hashlib
 import importlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from .forks import GoOnError, Progress, Server
+from .forks import GoOnError, Progress, Server, load
 from .plugin import Reporter, Selection
 from .tracing import Places, of_tree
 from .wire import Sender
@@ -80,10 +80,7 @@ class FreshProcesses:
 
     def share(self) -> None:
         """Import what every child would import from outside the tree."""
-        for name in self.job.get("imports", ()):
-            # A child meets the same exception again where the module is asked for.
-            with suppress(Exception):
-                importlib.import_module(name)
+        load(self.job.get("imports", ()))
         names = of_tree(self.places)
         if names:
             self.sender.send("early", text=", ".join(names))

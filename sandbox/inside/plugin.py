@@ -204,6 +204,7 @@ class Imports:
         self.places = places
         self.told = told
         self.before: frozenset[str] = frozenset()
+        self.known: frozenset[str] = frozenset()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self) -> Generator[None, None, None]:
@@ -219,6 +220,13 @@ class Imports:
         if self.told:
             for part in chunks([name for name in foreign(self.places) if name not in self.before]):
                 self.sender.send("modules", names=part)
+            self.known = frozenset(sys.modules)
+
+    def pytest_sessionfinish(self) -> None:
+        """Tell which the tests themselves have loaded."""
+        if self.known:
+            for part in chunks([name for name in foreign(self.places) if name not in self.known]):
+                self.sender.send("late", names=part)
 
 
 class Brief:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from _pytest import nodes
 
-from .forks import Progress, Server
+from .forks import Progress, Server, load
 from .mutate import LiveFunctions
 from .plugin import Reporter
 from .tracing import Places
@@ -48,6 +48,7 @@ class ForkServer:
         """Run every job, and end this process."""
         for item in session.items:
             self.items.setdefault(item.nodeid, []).append(item)
+        load(self.job.get("imports", ()))
         self.live = LiveFunctions(self.places)
         gc.collect()
         gc.freeze()  # a collection in a child would copy every page; what it could free lives on in the parent

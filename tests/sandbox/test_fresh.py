@@ -90,6 +90,34 @@ def test_runs_without_a_mock_are_taken_for_no_function(small_environment: BuiltE
     assert reasons(proof) == {"early": "runs_at_import"}
 
 
+def test_what_tests_import_late_is_there_in_forks_unless_they_look(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "m.py": "def f():\n    return 1\ndef g():\n    import wave\n    return wave.WAVE_FORMAT_PCM\n",
+        "test_m.py": (
+            "import sys, m\n"
+            "def test_f(): assert 'wave' not in sys.modules and m.f() == 1\n"
+            "def test_g(): assert m.g() == 1\n"
+        ),
+    }
+    functions = [read_function(files["m.py"].encode(), target) for target in targets_of(files, "m.py")]
+    with BubblewrapBackend().open(spec_for(small_environment, tmp_path, files)) as session:
+        baseline = run_originals(session, small_environment, [one.key for one in functions], RealCodeConfig(runs=1))
+        judge = Judge(session, small_environment, baseline, CONFIG)
+        asked: list[tuple[str, ...]] = []
+        in_forks = judge._in_forks
+        judge._in_forks = lambda cases, imports: asked.append(imports) or in_forks(cases, imports)  # type: ignore[method-assign,assignment,return-value,func-returns-value]
+        cases = [
+            Case(n, one, (Mock(MockKind.PASS, "    pass"),), (f"test_m.py::test_{one.name}",))
+            for n, one in enumerate(functions)
+        ]
+        judged = judge.in_warmed(cases)
+    assert ("wave" in baseline.late, "wave" in baseline.imports) == (True, False)
+    assert asked == [baseline.late, ()]
+    assert [judged[n].results[0].verdict for n in (0, 1)] == [Verdict.CAUGHT, Verdict.CAUGHT]
+
+
 def test_suite_runs_whole_once_and_then_what_enters_a_function(
     small_environment: BuiltEnvironment, tmp_path: Path
 ) -> None:
