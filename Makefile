@@ -85,10 +85,10 @@ bench: $(VENV)/.installed-dev ## Measure us against the peers, side by side
 	$(BIN)/python -m bench
 
 # Without REPO nothing is installed first: the usage is all there is to say.
-audit: $(if $(REPO),$(VENV)/.installed-dev) ## Compare the miner with the ast oracle (REPO=path SINCE=2024-01-01 HISTORY=no)
-	@test -n "$(REPO)" || { echo "usage: make audit REPO=path/to/repository [SINCE=2024-01-01] [HISTORY=no]" >&2; exit 2; }
+audit: $(if $(REPO),$(VENV)/.installed-dev) ## Compare the miner with the ast oracle (REPO=path SINCE=2024-01-01 HISTORY=2y)
+	@test -n "$(REPO)" || { echo "usage: make audit REPO=path/to/repository [SINCE=2024-01-01] [HISTORY=all]" >&2; exit 2; }
 	$(BIN)/python -m tests.oracles.audit "$(REPO)" --since $(or $(SINCE),2024-01-01) \
-	  $(if $(filter no,$(HISTORY)),--no-history)
+	  --history $(or $(HISTORY),2y)
 
 docs: $(VENV)/.installed-dev ## Write the generated documents again
 	$(BIN)/python -m tools.data_dictionary

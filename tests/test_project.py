@@ -90,7 +90,7 @@ def test_make_publish_hands_on_folder_and_repository_and_tells_its_usage_without
 def test_make_audit_without_a_repository_tells_its_usage() -> None:
     done = make("audit", "REPO=")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "usage: make audit REPO=path/to/repository [SINCE=2024-01-01] [HISTORY=no]"
+    assert done.stderr.splitlines()[0] == "usage: make audit REPO=path/to/repository [SINCE=2024-01-01] [HISTORY=all]"
     assert done.stdout == ""
 
 
@@ -98,9 +98,9 @@ def test_make_audit_hands_on_repository_and_date() -> None:
     done = make("-n", "-o", ".venv/.installed-dev", "audit", "REPO=../some repo", "SINCE=2025-01-01")
     assert done.returncode == 0
     assert '/python -m tests.oracles.audit "../some repo" --since 2025-01-01' in done.stdout
-    assert "--no-history" not in done.stdout
-    without = make("-n", "-o", ".venv/.installed-dev", "audit", "REPO=repo", "HISTORY=no")
-    assert "--no-history" in without.stdout
+    assert "--history 2y" in done.stdout
+    without = make("-n", "-o", ".venv/.installed-dev", "audit", "REPO=repo", "HISTORY=none")
+    assert "--history none" in without.stdout
 
 
 @pytest.mark.parametrize("line", commands("postquem"))

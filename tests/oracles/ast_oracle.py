@@ -7,7 +7,7 @@ functions come from `ast`, tokens from `tokenize`. Files that this CPython canno
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from schemas.records import Novelty
@@ -41,11 +41,12 @@ class Truth:
 
 
 def extract(
-    git_dir: Path, since: datetime, until: datetime | None = None, head: str = "HEAD", search_history: bool = True
+    git_dir: Path, since: datetime, until: datetime | None = None, head: str = "HEAD", search_history: str = "all"
 ) -> Truth:
     """Classify every method of every changed file of the window's commits.
 
-    Without `search_history` commits outside the window are not searched for code that comes back.
+    Of the commits outside the window `all`, `none`, or those of some years before it (`2y`) are searched for code that
+    comes back.
     """
     with Objects(git_dir) as objects:
         extraction = Extraction(objects, history(git_dir, head))
@@ -57,8 +58,9 @@ def extract(
         for commit_id in truth.commits:
             if commit_id in truth.inside:
                 extraction.judge_commit(truth.commits[commit_id])
-        if search_history:
-            note_history(objects, truth)
+        if search_history != "none":
+            years = None if search_history == "all" else int(search_history.removesuffix("y"))
+            note_history(objects, truth, None if years is None else since - years * timedelta(days=365.25))
     resolve_origins(truth)
     return truth
 
@@ -175,15 +177,19 @@ def _methods(files: Sequence[list[Function] | None]) -> Iterator[Function]:
     return (item for file in files for item in file or [] if not item.nested)
 
 
-def note_history(objects: Objects, truth: Truth) -> None:
-    """Note which methods that the window seems to add stand in files that commits outside the window change."""
+def note_history(objects: Objects, truth: Truth, first: datetime | None) -> None:
+    """Note which methods that the window seems to add stand in files that commits outside the window change.
+
+    With `first` only commits committed since then are looked at, none without a date.
+    """
     added = [truth.functions[key] for key, novelty in truth.novelty.items() if novelty is Novelty.ADDED]
     wanted = {method.signatures[_EXACT] for method in added}
     names = frozenset(method.name.rpartition(".")[2] for method in added)
     spelled = {name.encode() for name in names}
     known: dict[bytes, frozenset[bytes]] = {}
     for commit in truth.commits.values():
-        if commit.commit_id in truth.inside:
+        too_old = first is not None and (len(commit.dates) < 2 or commit.dates[1] < first.timestamp())
+        if commit.commit_id in truth.inside or too_old:
             continue
         trees = [truth.commits[parent].tree for parent in commit.parents]
         for _, blob in objects.changed(commit.tree, trees or [None]):

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     git_dir = options.git_dir / ".git" if (options.git_dir / ".git").exists() else options.git_dir
     head = git(git_dir, "rev-parse", "HEAD").decode().strip()
     record = RepositoryRecord("local/audit", "local", None, None, "HEAD", head, 0)
-    config = MiningConfig(search_history="all" if options.history else "none")
+    config = MiningConfig(search_history=options.history)
     mined = mine_repository(Clone(git_dir, record), config, WindowConfig(since, until), now)
     truth = extract(git_dir, since, until or now, search_history=options.history)
     result = compare(mined, truth)
@@ -61,7 +61,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--since", type=datetime.fromisoformat, default=datetime(2024, 1, 1))
     parser.add_argument("--until", type=datetime.fromisoformat, default=None)
     parser.add_argument(
-        "--no-history", dest="history", action="store_false", help="search no commits outside the window on either side"
+        "--history", default=MiningConfig().search_history, help="which commits before the window both sides search"
     )
     return parser.parse_args(arguments)
 
@@ -86,7 +86,7 @@ def table_row(name: str, options: argparse.Namespace, truth: Truth, result: Comp
         f"{len(truth.commits):,}",
         f"{options.since:%Y-%m-%d}",
         f"{len(truth.inside):,}",
-        "yes" if options.history else "no",
+        options.history,
         f"{result.n_judged:,}",
         f"{result.n_unjudged:,}",
         f"{added.n_mined:,}",

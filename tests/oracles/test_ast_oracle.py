@@ -22,10 +22,10 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = "1600000000 +0000"
 
 
-def mine(builder: RepoBuilder, search_history: bool = True) -> MinedRepository:
+def mine(builder: RepoBuilder, search_history: str = "all") -> MinedRepository:
     head = git(builder.git_dir, "rev-parse", "HEAD").decode().strip()
     record = RepositoryRecord("example/built", "local", None, None, "main", head, 1)
-    config = MiningConfig(search_history="all" if search_history else "none")
+    config = MiningConfig(search_history=search_history)
     return mine_repository(Clone(builder.git_dir, record), config, WindowConfig(SINCE), NOW)
 
 
@@ -129,10 +129,10 @@ def build(path: Path, seed: int) -> RepoBuilder:
     return builder
 
 
-@pytest.mark.parametrize("search_history", [True, False])
+@pytest.mark.parametrize("search_history", ["all", "none", "4y"])
 @pytest.mark.parametrize("seed", range(6))
 def test_miner_and_oracle_agree_in_every_class_on_built_histories(
-    tmp_path: Path, seed: int, search_history: bool
+    tmp_path: Path, seed: int, search_history: str
 ) -> None:
     builder = build(tmp_path / "repo.git", seed)
     truth = extract(builder.git_dir, SINCE, search_history=search_history)
@@ -184,9 +184,11 @@ def test_code_of_the_window_that_comes_back_is_found_without_the_history_as_well
     first = {(brought, "b.py", "young", 0, len(young) - 1): Novelty.ADDED}
     restored = {key["young"]: Novelty.RESTORED}
     assert extract(builder.git_dir, SINCE).novelty == first | restored | {key["old"]: Novelty.RESTORED}
-    without = extract(builder.git_dir, SINCE, search_history=False)
-    assert without.novelty == first | restored | {key["old"]: Novelty.ADDED}
-    assert compare(mine(builder, search_history=False), without).differences == []
+    assert extract(builder.git_dir, SINCE, search_history="4y").novelty[key["old"]] == Novelty.RESTORED
+    for searched in ("none", "3y"):
+        without = extract(builder.git_dir, SINCE, search_history=searched)
+        assert without.novelty == first | restored | {key["old"]: Novelty.ADDED}
+        assert compare(mine(builder, searched), without).differences == []
 
 
 def test_a_date_that_git_cannot_read_is_outside_the_window(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from tests.oracles import audit
 @pytest.fixture
 def builder(tmp_path: Path) -> RepoBuilder:
     built = RepoBuilder(tmp_path / "some", bare=False)
-    built.commit({"a.py": b"def old(n): return n\n"}, author_date="1600000000 +0000")
-    built.commit({"a.py": b"x = 1\n"}, author_date="1600000060 +0000")
+    built.commit({"a.py": b"def old(n): return n\n"}, author_date="1650000000 +0000")
+    built.commit({"a.py": b"x = 1\n"}, author_date="1650000060 +0000")
     built.commit({"a.py": b"def old(n): return n\n", "b.py": b"def f(): return 2\ndef g(): return 3\n"})
     return built
 
@@ -29,15 +29,15 @@ def test_agreement_returns_0_and_prints_the_line_for_the_docs(
     assert "3 methods judged, 0 marked, 0 unjudged" in lines
     assert "evidence checked: added 2, restored 1; 0 unjudged; wrong: 0" in lines
     head = builder.tips["main"][:10]
-    assert lines[-1] == f"| some {head} | 3 | 2024-01-01 | 1 | yes | 3 | 0 | 2 | 1.00000 | 1.00000 | 1 of 1 | 3 | 0 |"
+    assert lines[-1] == f"| some {head} | 3 | 2024-01-01 | 1 | 2y | 3 | 0 | 2 | 1.00000 | 1.00000 | 1 of 1 | 3 | 0 |"
 
 
 def test_without_history_both_sides_take_what_comes_back_for_new(
     builder: RepoBuilder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert audit.main([str(builder.git_dir), "--no-history"]) == 0
+    assert audit.main([str(builder.git_dir), "--history", "none"]) == 0
     head = builder.tips["main"][:10]
-    row = f"| some {head} | 3 | 2024-01-01 | 1 | no | 3 | 0 | 3 | 1.00000 | 1.00000 | 0 of 0 | 3 | 0 |"
+    row = f"| some {head} | 3 | 2024-01-01 | 1 | none | 3 | 0 | 3 | 1.00000 | 1.00000 | 0 of 0 | 3 | 0 |"
     assert capsys.readouterr().out.splitlines()[-1] == row
 
 
