@@ -21,7 +21,8 @@ settings.load_profile("postquem")
 # last, one of them would run alone at the end. A new one that is missing here costs only that.
 LONGEST = (
     "flows/test_quickstart.py", "flows/test_deployments.py", "sandbox/test_build.py", "flows/test_real_code.py",
-    "flows/test_dask.py", "github/test_cadence.py", "sandbox/test_prove.py", "flows/test_score_answers.py",
+    "sandbox/test_fresh.py", "flows/test_dask.py", "github/test_cadence.py", "sandbox/test_prove.py",
+    "flows/test_score_answers.py",
     "flows/test_build.py", "dedup/test_partitions.py", "dedup/test_bench.py", "miners/test_partial.py",
     "github/test_discovery.py", "publishing/test_check.py", "flows/test_bad_input.py", "miners/test_incremental.py",
     "miners/test_rescan.py", "sandbox/test_splice.py", "dedup/test_near.py", "flows/test_sources.py",
