@@ -210,6 +210,23 @@ def test_two_proofs_are_equal(small_environment: BuiltEnvironment, tmp_path: Pat
     assert replace(first, cpu_seconds=0) == replace(second, cpu_seconds=0)
 
 
+def test_what_fails_only_behind_what_another_test_left_is_none_of_the_failing_tests(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "m.py": "def f(n: int) -> int:\n    return n + 1\n",
+        "test_m.py": (
+            "import m\nleft = []\n"
+            "def test_f():\n    left.append(1)\n    assert m.f(1) == 2\n    left.clear()\n"
+            "def test_behind():\n    m.f(1)\n    assert not left\n"
+        ),
+    }
+    [evidence] = prove_files(small_environment, tmp_path, files, ["m.py"]).evidence
+    assert evidence.pass_to_pass == ("test_m.py::test_behind", "test_m.py::test_f")
+    assert evidence.fail_to_pass == ("test_m.py::test_f",)
+    assert evidence.mocks[0].failing_tests == evidence.pass_to_pass
+
+
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
