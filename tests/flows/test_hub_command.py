@@ -40,12 +40,12 @@ def run(*arguments: str) -> str:
 def test_a_release_is_pushed_read_back_and_withdrawn(hub: Hub, release: ReleaseFiles) -> None:
     folder = str(release.folder)
     planned = run("push", folder, "--repo", REPO, "--dry-run")
-    assert planned.splitlines()[0] == "me/shapes would be made, then 11 files written, 0 deleted:"
+    assert planned.splitlines()[0] == "me/shapes would be made, then 12 files written, 0 deleted:"
     assert planned.splitlines()[-1] == "and the commit tagged 2026.10. Nothing was sent."
     told = run("push", folder, "--repo", REPO)
     commit = hub.store.repositories[REPO].tags["2026.10"]
     assert told.splitlines()[0] == f"me/shapes has version 2026.10 now, commit {commit}:"
-    assert told.splitlines()[-1] == "Read back: 13 rows of 3 configs and 11 files are those of the folder."
+    assert told.splitlines()[-1] == "Read back: 13 rows of 3 configs and 12 files are those of the folder."
     again = json.loads(run("push", folder, "--repo", REPO, "--no-read-back", "--json"))
     assert again == {
         "status": "unchanged", "repo": REPO, "version": "2026.10", "commit": commit, "creates": False, "added": {},

@@ -193,7 +193,7 @@ def test_the_command_names_files_with_other_bytes(world: tuple[Path, Path], tmp_
     words = ["release", "build", "--from", str(path), "--workspace", str(tmp_path / "data"), "--base", str(folder)]
     done = CliRunner().invoke(cli, [*words, "--workers", "1"])
     assert isinstance(done.exception, PipelineError)
-    assert str(done.exception) == f"other bytes than in {path}: README.md, manifest.json"
+    assert str(done.exception) == f"other bytes than in {path}: NOTICE, manifest.json"
 
 
 def test_a_location_without_a_name_is_refused(tmp_path: Path) -> None:

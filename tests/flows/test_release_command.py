@@ -52,7 +52,7 @@ def test_check_names_what_is_wrong_and_fails(sound: Path, tmp_path: Path) -> Non
     assert told == {
         "release": str(folder),
         "faults": 1,
-        "checks": [{"name": "files", "looked_at": 23, "faults": [fault], "note": ""}],
+        "checks": [{"name": "files", "looked_at": 24, "faults": [fault], "note": ""}],
     }
 
 

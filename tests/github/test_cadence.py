@@ -32,10 +32,32 @@ from warehouse.lock import open_workspace
 MONTH = timedelta(days=30)
 
 
+# A method for each of two repositories that is like none of the other.
+OWN = {
+    "alpha": b"""
+def pieces_of(text, width):
+    pieces = []
+    while text:
+        pieces.append(text[:width])
+        text = text[width:]
+    return pieces
+""",
+    "beta": b"""
+def nearest(points, origin):
+    best, least = None, float("inf")
+    for x, y in points:
+        distance = (x - origin[0]) ** 2 + (y - origin[1]) ** 2
+        if distance < least:
+            best, least = (x, y), distance
+    return best
+""",
+}
+
+
 class Here:
     """A pool of workers that is this process."""
 
-    workers = 2
+    workers, shares = 2, 1
 
     def run(self, function: Callable[..., object], *args: object) -> object:
         return function(*args)
@@ -249,6 +271,8 @@ def test_a_tree_that_cannot_be_had_for_real_code_costs_only_its_own_rows_there(
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")  # no engine answers there
     monkeypatch.setattr(flows.cloning._Disk, "limit", 0)
     world.named("alpha", "beta")
+    for name, source in OWN.items():
+        world.repositories[name].commit({"own.py": source})
     digest = "sha256:" + "0" * 64
     world.extra = (
         f"[testbeds]\nnames = ['raw_data', 'real_code']\n{section.format(world.hub.base)}"

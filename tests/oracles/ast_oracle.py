@@ -180,27 +180,42 @@ def _methods(files: Sequence[list[Function] | None]) -> Iterator[Function]:
 def note_history(objects: Objects, truth: Truth, first: datetime | None) -> None:
     """Note which methods that the window seems to add stand in files that commits outside the window change.
 
-    With `first` only commits committed since then are looked at, none without a date.
+    With `first` only commits committed since then are looked at, none without a date. What one of them, or one of the
+    window's, changes then counts for the parent it stood in as well: whoever brought it may be too old.
     """
     added = [truth.functions[key] for key, novelty in truth.novelty.items() if novelty is Novelty.ADDED]
     wanted = {method.signatures[_EXACT] for method in added}
     names = frozenset(method.name.rpartition(".")[2] for method in added)
     spelled = {name.encode() for name in names}
     known: dict[bytes, frozenset[bytes]] = {}
+    for commit_id, blob in _old_versions(objects, truth, first):
+        if blob not in known:
+            raw = objects.read(blob) or b""
+            # What `def` does not stand before cannot be there; bytes beyond ASCII may be a name in other letters.
+            likely = not raw.isascii() or not spelled.isdisjoint(_DEFINED.findall(raw))
+            found = functions_of(raw, names) if likely else []
+            known[blob] = frozenset(item.signatures[_EXACT] for item in found or [] if not item.nested) & wanted
+        for signature in known[blob]:
+            truth.brought.setdefault(signature, {})[commit_id] = None
+
+
+def _old_versions(objects: Objects, truth: Truth, first: datetime | None) -> Iterator[tuple[str, bytes]]:
+    """Yield commits and blobs that stood in them."""
     for commit in truth.commits.values():
+        inside = commit.commit_id in truth.inside
         too_old = first is not None and (len(commit.dates) < 2 or commit.dates[1] < first.timestamp())
-        if commit.commit_id in truth.inside or too_old:
+        if too_old and not inside:
             continue
-        trees = [truth.commits[parent].tree for parent in commit.parents]
-        for _, blob in objects.changed(commit.tree, trees or [None]):
-            if blob not in known:
-                raw = objects.read(blob) or b""
-                # What `def` does not stand before cannot be there; bytes beyond ASCII may be a name in other letters.
-                likely = not raw.isascii() or not spelled.isdisjoint(_DEFINED.findall(raw))
-                found = functions_of(raw, names) if likely else []
-                known[blob] = frozenset(item.signatures[_EXACT] for item in found or [] if not item.nested) & wanted
-            for signature in known[blob]:
-                truth.brought.setdefault(signature, {})[commit.commit_id] = None
+        parents = [truth.commits[parent] for parent in commit.parents]
+        changed = list(objects.changed(commit.tree, [parent.tree for parent in parents] or [None]))
+        if not inside:
+            yield from ((commit.commit_id, blob) for _, blob in changed)
+        if first is not None:
+            paths = {path for path, _ in changed}
+            for parent in parents:
+                for path, blob in objects.changed(parent.tree, [commit.tree]):
+                    if len(parents) == 1 or path in paths:
+                        yield parent.commit_id, blob
 
 
 def resolve_origins(truth: Truth) -> None:

@@ -184,11 +184,23 @@ def test_code_of_the_window_that_comes_back_is_found_without_the_history_as_well
     first = {(brought, "b.py", "young", 0, len(young) - 1): Novelty.ADDED}
     restored = {key["young"]: Novelty.RESTORED}
     assert extract(builder.git_dir, SINCE).novelty == first | restored | {key["old"]: Novelty.RESTORED}
-    assert extract(builder.git_dir, SINCE, search_history="4y").novelty[key["old"]] == Novelty.RESTORED
-    for searched in ("none", "3y"):
-        without = extract(builder.git_dir, SINCE, search_history=searched)
-        assert without.novelty == first | restored | {key["old"]: Novelty.ADDED}
-        assert compare(mine(builder, searched), without).differences == []
+    without = extract(builder.git_dir, SINCE, search_history="none")
+    assert without.novelty == first | restored | {key["old"]: Novelty.ADDED}
+    assert compare(mine(builder, search_history="none"), without).differences == []
+
+
+@pytest.mark.parametrize("removed_first", [True, False])
+def test_code_that_a_part_of_the_history_takes_away_counts_as_old(tmp_path: Path, removed_first: bool) -> None:
+    """A commit from before what is searched brought it; only who removed it may be looked at."""
+    builder = RepoBuilder(tmp_path / "repo.git")
+    old = b"def old(n):\n    return n\n"
+    builder.commit({"a.py": old}, author_date=OLD)
+    builder.commit({"a.py": b"x = 1\n"}, author_date=OLD if removed_first else None)
+    back = builder.commit({"a.py": old})
+    expected = {(back, "a.py", "old", 0, len(old) - 1): Novelty.ADDED if removed_first else Novelty.RESTORED}
+    truth = extract(builder.git_dir, SINCE, search_history="3y")
+    assert truth.novelty == expected
+    assert compare(mine(builder, "3y"), truth).differences == []
 
 
 def test_a_date_that_git_cannot_read_is_outside_the_window(tmp_path: Path) -> None:
