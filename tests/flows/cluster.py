@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,17 +37,24 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
 @contextmanager
 def running(folder: Path) -> Iterator[Cluster]:
     """Start a scheduler and two workers that write into a folder; end them at the end."""
-    scheduler = start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0")
-    place = folder / "scheduler.json"
-    deadline = time.monotonic() + 120
-    while not place.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    address = json.loads(place.read_text())["address"]
-    workers = [start(folder, "worker", "--nthreads", "1", "--no-nanny", "--name", name) for name in ("a", "b")]
-    with Client(address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=120)
-    yield Cluster(address, workers)
-    for process in (*workers, scheduler):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with ExitStack() as processes:
+        scheduler = start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0")
+        processes.callback(_end, scheduler)
+        place = folder / "scheduler.json"
+        deadline = time.monotonic() + 120
+        while not place.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        address = json.loads(place.read_text())["address"]
+        workers = []
+        for name in ("a", "b"):
+            workers.append(start(folder, "worker", "--nthreads", "1", "--no-nanny", "--name", name))
+            processes.callback(_end, workers[-1])
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=120)
+        yield Cluster(address, workers)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
