@@ -44,6 +44,10 @@ class OptOutInputs:
     names: Mapping[str, Sequence[str]]
     """Other names of each repository."""
 
+    def records(self) -> list[RepositoryRecord]:
+        """Return the repositories with all names by which an entry may call them."""
+        return known_by((clone.record for clone in self.clones), self.names)
+
 
 def plan_opt_outs(run: Run) -> tuple[OptOut, ...] | None:
     """Return the entries of the configured ledgers, null when none is configured."""
@@ -77,8 +81,7 @@ def searched_names(ledger: Ledger, records: Iterable[RepositoryRecord]) -> dict[
 
 def leave_out(run: Run, inputs: OptOutInputs) -> Unit:
     """Leave out the rows that an entry removes, before duplicates are searched: none takes another's place."""
-    records = known_by((clone.record for clone in inputs.clones), inputs.names)
-    key = opt_out_key(inputs.entries, records, [*inputs.points, *inputs.compared])
+    key = opt_out_key(inputs.entries, inputs.records(), [*inputs.points, *inputs.compared])
     return do_once(run, STAGE, "all", key, lambda job: _leave_out(run, job, inputs))
 
 
@@ -91,7 +94,7 @@ def _leave_out(run: Run, job: work.Job, inputs: OptOutInputs) -> Unit:
     }
     tables = (run.ledger.read(unit, "data_points", COLUMNS) for unit in inputs.points)
     rows = [place for table in tables for place in places(table) if place.row_id not in gone]
-    records = {record.repo: record for record in known_by((clone.record for clone in inputs.clones), inputs.names)}
+    records = {record.repo: record for record in inputs.records()}
     folders = {clone.record.repo: clone.git_dir for clone in inputs.clones}
     excluded = [_exclusion(item) for item in opted_out(rows, inputs.entries, records, folders)]
     report = work.account(job, len(rows), len(rows) - len(excluded), excluded)

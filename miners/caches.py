@@ -29,7 +29,8 @@ _PYTHON_FILE = re.compile(rb"(?:\A|(?<=\0))(?:100644|100755|100664) blob ([0-9a-
 # The paths of a large tree; consecutive trees have almost all of them in common.
 _display_path = lru_cache(maxsize=50_000)(display_path)
 
-Tree = Mapping[str, Sequence[str]]
+Tree = Mapping[str, Sequence[str]]  # paths by blob
+_File = tuple[str, str]  # blob and path
 
 
 class SourceCache:
@@ -83,7 +84,7 @@ class TreeCache:
         except DataError:
             return list_python(self._reader.git_dir, commit_id)  # git lists it or says what is wrong
 
-    def _folder(self, tree_id: str, depth: int) -> "list[_File]":
+    def _folder(self, tree_id: str, depth: int) -> list[_File]:
         """Return the Python files below a tree; raise DataError when it is not a usual one or cannot be read."""
         found = self._folders.get(tree_id)
         if found is None:
@@ -95,7 +96,7 @@ class TreeCache:
             self._folders.move_to_end(tree_id)
         return found
 
-    def _read_folder(self, tree_id: str, depth: int) -> "list[_File]":
+    def _read_folder(self, tree_id: str, depth: int) -> list[_File]:
         kind, data = self._reader.read(tree_id)
         entries = (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
         length = sum(len(mode) + len(name) + len(object_id) + 2 for mode, name, object_id in entries)
@@ -111,9 +112,6 @@ class TreeCache:
             elif mode in _REGULAR and name.endswith(b".py"):
                 files.append((object_id.hex(), display_path(name)))
         return files
-
-
-_File = tuple[str, str]  # blob and path
 
 
 def _by_blob(files: Iterable[_File]) -> dict[str, list[str]]:

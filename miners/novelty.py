@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from miners.caches import Tree
 from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, token_hashes
 from miners.rescan import Scanned, rescan, scan_file
 from miners.sketch import SketchIndex
@@ -28,9 +29,6 @@ _SYMBOLS = [bytes([char]) for char in range(256)]
 _MAX_PIECES = 2_000
 # Enough for every distinct method text that a commit's candidates touch; 300 bytes each.
 _MAX_HASHES = 100_000
-
-
-Tree = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +329,8 @@ class DefinitionStore:
         blob_id: str,
         span: MethodSpan,
         others: Iterable[tuple[str, MethodSpan]],
-        tree: Mapping[str, Sequence[str]],
-    ) -> list["_Place"]:
+        tree: Tree,
+    ) -> list[_Place]:
         """Return where those of some definitions stand that have a method's tokens."""
         ranked = [(self._rank(blob_id, span, other_id, other), other_id, other) for other_id, other in others]
         return [

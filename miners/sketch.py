@@ -67,7 +67,7 @@ def sketch(text: bytes, at: int, *, whole: bool) -> Sketch:
     and goes on behind it.
     """
     name, raw, done = _beginning(text, at, whole=whole)
-    own = _occurrences(name) if name in raw else None
+    own = _word(name) if name and name in raw else None
     texts, stopped = [raw.translate(None, _BLANK)], [not done]
     if own is not None and own.search(raw):
         quote = _QUOTE_OR_HASH.search(raw)
@@ -120,11 +120,16 @@ def _behind_trivia(text: bytes, at: int) -> int:
 
 def _end(text: bytes, at: int, begin: int) -> int:
     """Return where the first line behind an offset begins that is not indented more than the definition, or -1."""
-    line = text.rfind(b"\n", 0, at) + 1
-    lead = text[line:at]
-    indent = lead[: len(lead) - len(lead.lstrip(b" \t"))]
+    indent, _ = _lead(text, at)
     found = _line_within(indent[:1] or b" ", len(indent)).search(text, begin)
     return -1 if found is None else found.start()
+
+
+def _lead(text: bytes, at: int) -> tuple[bytes, bytes]:
+    """Return the blanks that the line of a `def` begins with, and what else stands before it."""
+    lead = text[text.rfind(b"\n", 0, at) + 1 : at]
+    before = lead.lstrip(b" \t")
+    return lead[: len(lead) - len(before)], before
 
 
 @lru_cache(maxsize=256)
@@ -135,9 +140,8 @@ def _line_within(blank: bytes, column: int) -> re.Pattern[bytes]:
 
 def _is_odd(text: bytes, at: int, part: bytes) -> bool:
     """Tell whether indentation is no plain matter in a body: mixed blanks, form feeds, lone carriage returns."""
-    lead = text[text.rfind(b"\n", 0, at) + 1 : at]
-    indent = lead[: len(lead) - len(lead.lstrip(b" \t"))]
-    if lead[len(indent) :].strip(b" \t") not in (b"", b"async") or b"\f" in part:
+    indent, before = _lead(text, at)
+    if before.strip(b" \t") not in (b"", b"async") or b"\f" in part:
         return True
     tabs = indent.startswith(b"\t")
     mixed = b" " in indent or b"\n " in part if tabs else b"\t" in part
@@ -172,10 +176,6 @@ def _uncommented(text: bytes) -> tuple[bytes, bool]:
             return b"".join([*pieces, text[position : found.start()]]), False
         at = string.end()
     return b"".join([*pieces, text[position:]]), True
-
-
-def _occurrences(name: bytes) -> re.Pattern[bytes] | None:
-    return _word(name) if name else None
 
 
 @lru_cache(maxsize=4_096)

@@ -21,7 +21,7 @@ def render_notice(facts: ReleaseFacts, manifest: Manifest) -> str:
         if item.repo != former:
             record = records.get(item.repo, {})
             place = record.get("web_url") or record.get("host")
-            blocks.append(f"{_one_line(item.repo)}" + (f" ({place}, head {record['head']})" if record else ""))
+            blocks.append(_one_line(item.repo) + (f" ({place}, head {record['head']})" if record else ""))
             former = item.repo
         blocks[-1] += "\n\n" + _licence(item)
     return "\n\n\n".join(blocks) + "\n"
