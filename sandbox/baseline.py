@@ -55,6 +55,8 @@ class Baseline:
     """Those that tests import while they run, in order."""
     early: bool
     """Modules of the tree are loaded before its first conftest."""
+    conftests: bool
+    """Modules of the tree are loaded before the collection."""
     reports: tuple[ExecReport, ...]
     """The runs."""
 
@@ -228,5 +230,6 @@ def _summary(reports: Sequence[ExecReport], ids: Sequence[str], excluded: Sequen
         entered={number: frozenset(ids) for number, ids in entered.items()},
         at_import=frozenset(at_import),
         early=any(report.main.early for report in reports),
+        conftests=any(report.main.conftests for report in reports),
         reports=tuple(reports),
     )

@@ -136,7 +136,8 @@ class Judge:
         jobs = [self._job(case) for case in batch]
         budgets = [self.baseline.budget(nodeid) for nodeid in self.tests]
         job = Job(
-            mode=mode, ids=ids, jobs=jobs, tests=self.tests, budgets=budgets, bare=self.baseline.early, imports=imports
+            mode=mode, ids=ids, jobs=jobs, tests=self.tests, budgets=budgets, imports=imports,
+            bare=self.baseline.early, configured=not self.baseline.conftests,
         )  # fmt: skip
         report = run_job(self.session, self.built, job, self.limits)
         self.cpu_seconds += report.cpu_seconds

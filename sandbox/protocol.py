@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from schemas.execution import ExecResult
 
@@ -96,6 +96,23 @@ class Session(Protocol):
 
     def reset(self) -> None:
         """Drop everything that was written."""
+        ...
+
+
+class Talk(Protocol):
+    """A running command that answers requests."""
+
+    def ask(self, request: bytes, end: bytes, limits: Limits) -> ExecResult | None:
+        """Return what it printed up to and with `end`; None when it gave no answer, and is of no use any more."""
+        ...
+
+
+@runtime_checkable
+class Talker(Protocol):
+    """A session that can run such commands."""
+
+    def talk(self, argv: Sequence[str], *, files: Mapping[str, bytes], limits: Limits) -> AbstractContextManager[Talk]:
+        """Run a command that answers requests for as long as the context is open; nothing else runs meanwhile."""
         ...
 
 

@@ -1,6 +1,7 @@
 """Proof by execution: which functions of a repository have tests that tell their body from a mock."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from sandbox.baseline import Baseline, run_originals
@@ -8,6 +9,7 @@ from sandbox.environment import BuiltEnvironment
 from sandbox.judging import Case, Judge, Judged
 from sandbox.mocks import mocks_of
 from sandbox.protocol import Backend, SandboxSpec
+from sandbox.runs import ResidentSession
 from sandbox.targets import Function, Target, read_function
 from schemas.errors import DataError
 from schemas.execution import MockKind, MockResult, RealCodeConfig, Verdict
@@ -92,7 +94,7 @@ def prove(  # noqa: PLR0913 - a repository's tree, its environment, and what to 
             functions.append(read_function(files[target.path], target))
         except DataError as error:
             dropped[target.row_id] = Dropped(target, error.reason, error.detail)
-    with backend.open(spec) as session:
+    with backend.open(spec) as opened, closing(ResidentSession(opened, built)) as session:
         progress("originals", 0, 1)
         baseline = run_originals(session, built, [function.key for function in functions], config)
         progress("originals", 1, 1)

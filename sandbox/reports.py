@@ -96,6 +96,8 @@ class RunReport:
     """A server's run came to its end, however that was."""
     early: bool = False
     """Modules of the tree were loaded before its first conftest: plugins of pytest are among them."""
+    conftests: bool = False
+    """Modules of the tree were loaded before the collection."""
     modules: list[str] = field(default_factory=list)
     """Modules from outside the tree that conftests and tests loaded, in order."""
     late: list[str] = field(default_factory=list)
@@ -141,6 +143,8 @@ class RunReport:
             self.late.extend(record["names"])
         elif kind == "early":
             self.early = True
+        elif kind == "conftests":
+            self.conftests = True
         elif kind == "same":
             self.same = record["other"]
 

@@ -3,14 +3,16 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sandbox.environment import BuiltEnvironment
-from sandbox.protocol import HANDED_IN, SOURCE, Limits, Session
-from sandbox.reports import ExecReport, read_report
+from sandbox.protocol import HANDED_IN, SOURCE, Limits, Network, Session, Talk, Talker
+from sandbox.reports import ExecReport, read_report, run_fault
+from schemas.execution import ExecResult
 
 PACKAGE = "_postquem"
 FOLDER = f"{HANDED_IN}/runner"
@@ -18,13 +20,14 @@ JOB = f"{HANDED_IN}/job.json"
 # In the tree, because nothing else can be removed from inside; the supervisor does that before it starts anything.
 KEY = f"{SOURCE}/.postquem-key"
 _MODULES = (
-    "__init__", "forks", "fresh", "mutate", "plugin", "processes", "runner", "suite", "supervisor", "tracing", "warmed",
-    "wire",
+    "__init__", "desk", "forks", "fresh", "mutate", "plugin", "processes", "resident", "runner", "suite", "supervisor",
+    "tracing", "warmed", "wire",
 )  # fmt: skip
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     f"from {PACKAGE}.supervisor import main; main(sys.argv[1], sys.argv[2], sys.argv[3])"
 )
+_DESK = f"import sys; sys.path.insert(0, sys.argv[1]); from {PACKAGE}.desk import main; main(sys.argv[1])"
 # Records of one run: about 700 bytes for each test; a suite of 12,000 tests needs 8 MiB.
 OUTPUT_BYTES = 256 << 20
 # Ours: no limit on failures (`-x` in a project's options), no long tracebacks, which cost more than the tests.
@@ -67,6 +70,8 @@ class Job:
     """Budget of every other test."""
     bare: bool = False
     """Let fresh processes start pytest themselves."""
+    configured: bool = False
+    """Let fresh processes share pytest's configuration, too."""
     imports: Sequence[str] = ()
     """Modules from outside the tree that fresh processes share."""
     first: bool = False
@@ -94,7 +99,23 @@ def run_job(
     SandboxError when the sandbox fails; everything that tests can do is in the report.
     """
     key = secrets.token_bytes(32)
-    text = json.dumps(
+    text = job_text(built, job)
+    if isinstance(session, ResidentSession) and not files:
+        report = session.report(text, key, env or {}, limits)
+        if report is not None:
+            return report
+    result = session.exec(
+        (built.python, "-I", "-S", "-c", _BOOT, FOLDER, JOB, KEY),
+        files={**runner_files(), JOB: text.encode(), KEY: key.hex().encode(), **(files or {})},
+        env=env,
+        limits=limits,
+    )
+    return read_report(result, key)
+
+
+def job_text(built: BuiltEnvironment, job: Job) -> str:
+    """Return a job as the runner reads it."""
+    return json.dumps(
         {
             "mode": job.mode,
             "args": [*built.environment.pytest_args, *_OPTIONS],
@@ -108,14 +129,77 @@ def run_job(
             "budgets": [[budget.cpu_seconds, budget.wall_seconds] for budget in job.budgets],
             "budget": [job.default.cpu_seconds, job.default.wall_seconds],
             "bare": job.bare,
+            "configured": job.configured,
             "imports": list(job.imports),
             "first": job.first,
         }
     )
-    result = session.exec(
-        (built.python, "-I", "-S", "-c", _BOOT, FOLDER, JOB, KEY),
-        files={**runner_files(), JOB: text.encode(), KEY: key.hex().encode(), **(files or {})},
-        env=env,
-        limits=limits,
-    )
-    return read_report(result, key)
+
+
+class ResidentSession:
+    """A session whose jobs share one supervisor and, where they need no variables of their own, one start of pytest.
+
+    A job that was not reported whole there is run once more by itself, and so are all behind it: what hangs, breaks
+    its server or needs modules of the tree early is judged as if there were no resident.
+    """
+
+    def __init__(self, session: Session, built: BuiltEnvironment) -> None:
+        self.session = session
+        self.built = built
+        self.given_up = not isinstance(session, Talker)
+        self.limits: Limits | None = None
+        self.talk: Talk | None = None
+        self.stack = ExitStack()
+
+    def report(self, text: str, key: bytes, env: Mapping[str, str], limits: Limits) -> ExecReport | None:
+        """Run a job; None when it has to be run by itself."""
+        shared = replace(limits, wall_seconds=0.0, cpus=1.0)
+        if self.given_up or (self.limits is not None and self.limits != shared):
+            return None
+        if self.talk is None:
+            self.talk = self._open(shared)
+        end = secrets.token_hex(16)
+        variables = {name: value for name, value in env.items() if value != self.built.env.get(name)}
+        request = json.dumps({"job": json.loads(text), "key": key.hex(), "variables": variables, "end": end})
+        result = self.talk.ask(request.encode(), f"{end}\n".encode(), limits) if self.talk else None
+        report = None if result is None else read_report(result, key)
+        if report is None or run_fault(report) or report.main.hung:
+            self.given_up = True
+            self.close()
+            return None
+        return report
+
+    def _open(self, limits: Limits) -> Talk | None:
+        if not isinstance(self.session, Talker):
+            return None
+        argv = (self.built.python, "-I", "-S", "-c", _DESK, FOLDER)
+        self.limits = limits
+        return self.stack.enter_context(self.session.talk(argv, files=runner_files(), limits=limits))
+
+    def close(self) -> None:
+        """End the resident."""
+        self.talk = self.limits = None
+        self.stack.close()
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        files: Mapping[str, bytes] | None = None,
+        env: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        network: Network = Network.OFF,
+    ) -> ExecResult:
+        """Run a command by itself (Session.exec)."""
+        self.close()
+        return self.session.exec(argv, files=files, env=env, limits=limits, network=network)
+
+    def read(self, path: str, max_bytes: int) -> bytes | None:
+        """Return a file that was left (Session.read)."""
+        self.close()
+        return self.session.read(path, max_bytes)
+
+    def reset(self) -> None:
+        """Drop everything that was written (Session.reset)."""
+        self.close()
+        self.session.reset()

@@ -21,6 +21,20 @@ class Tail:
     kept: int = 0
     total: int = 0
 
+    def forget(self) -> None:
+        """Begin anew."""
+        self.chunks.clear()
+        self.kept = self.total = 0
+
+    def ends(self, end: bytes) -> bool:
+        """Tell whether these are the last bytes."""
+        last = b""
+        for chunk in reversed(self.chunks):
+            last = chunk + last
+            if len(last) >= len(end):
+                break
+        return last.endswith(end)
+
     def add(self, data: bytes) -> None:
         """Append, and forget from the front what is above the limit."""
         self.chunks.append(data)
@@ -70,8 +84,11 @@ class Capture:
         """Tell whether so much was printed that the command has to be ended."""
         return sum(tail.total for tail in self.tails) > FLOOD * self.limit
 
-    def wait(self, control: int, seconds: float) -> str:
-        """Read until `control` can be read (`done`), time is over (`timeout`) or too much was printed (`flood`)."""
+    def wait(self, control: int, seconds: float, end: bytes = b"") -> str:
+        """Read until `control` can be read (`done`), time is over (`timeout`) or too much was printed (`flood`).
+
+        With an `end` also until the output ends with it (`answered`).
+        """
         deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(control, selectors.EVENT_READ, None)
@@ -83,6 +100,8 @@ class Capture:
                         return "done"
                     if not self._read(key.fd, key.data):
                         selector.unregister(key.fd)
+                if end and self.tails[0].ends(end):
+                    return "answered"
                 if self.flooded:
                     return "flood"
         return "timeout"

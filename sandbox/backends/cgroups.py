@@ -77,17 +77,23 @@ class Group:
         """Make the groups of a command with its limits."""
         for folder in self.run.values():
             _make(folder)
-        quota = max(_LEAST_QUOTA, int(limits.cpus * _PERIOD))
         if self.cgroups.version == "v2":
             session, run = self.session["v2"], self.run["v2"]
             _write(session / "memory.max", str(limits.memory_bytes))
             with contextlib.suppress(FileNotFoundError):  # a kernel without swap
                 _write(session / "memory.swap.max", "0")
             _write(run / "pids.max", str(limits.pids))
-            _write(run / "cpu.max", f"{quota} {_PERIOD}")
         elif self.cgroups.version == "v1":
             self._limit_memory_v1(limits.memory_bytes)
             _write(self.run["pids"] / "pids.max", str(limits.pids))
+        self.share(limits.cpus)
+
+    def share(self, cpus: float) -> None:
+        """Set a command's share of the processor, also while it runs."""
+        quota = max(_LEAST_QUOTA, int(cpus * _PERIOD))
+        if self.cgroups.version == "v2":
+            _write(self.run["v2"] / "cpu.max", f"{quota} {_PERIOD}")
+        elif self.cgroups.version == "v1":
             _write(self.run["cpu"] / "cpu.cfs_period_us", str(_PERIOD))
             _write(self.run["cpu"] / "cpu.cfs_quota_us", str(quota))
 
@@ -111,7 +117,7 @@ class Group:
         if self.cgroups.version == "none":
             return Usage()
         self.end()
-        usage = self._usage()
+        usage = self.usage()
         for folder in self.run.values():
             _remove(folder)
         return usage
@@ -130,7 +136,10 @@ class Group:
                 raise SandboxError(f"processes {', '.join(members)} do not end")
             time.sleep(0.005)
 
-    def _usage(self) -> Usage:
+    def usage(self) -> Usage:
+        """Return what a command has used so far."""
+        if self.cgroups.version == "none":
+            return Usage()
         if self.cgroups.version == "v2":
             run = self.run["v2"]
             peak = run / "memory.peak"

@@ -16,6 +16,7 @@ from typing import Any
 from sandbox.backends import cgroups
 from sandbox.backends.capture import Capture
 from sandbox.backends.owners import PREFIX, is_orphan, owned_name
+from sandbox.backends.talks import Talk
 from sandbox.holder.wire import HEADER, receive
 from sandbox.protocol import HANDED_IN, SOURCE, Bind, Limits, Network, SandboxSpec
 from schemas.errors import SandboxError
@@ -127,16 +128,9 @@ class HeldSession:
         network: Network = Network.OFF,
     ) -> ExecResult:
         """Run a command (Session.exec)."""
-        for path, data in (files or {}).items():
-            root, relative = writable_place(path)
-            self.ask({"op": "put", "root": root, "path": relative, "size": len(data)}, data)
+        self._put(files or {})
         limits = limits or self.spec.limits
-        self.group.start(limits)
-        request = {
-            "op": "exec", "join": self.group.join, "disk_bytes": limits.disk_bytes,
-            "rlimits": rlimits(limits, self.group.cgroups.version) | self.own_rlimits(limits),
-            **self.command(argv, {**self.spec.env, **(env or {})}, limits, network),
-        }  # fmt: skip
+        request = self._begin(argv, {**self.spec.env, **(env or {})}, limits, network)
         capture = Capture(limits.output_bytes)
         try:
             with _holder_gone():
@@ -144,6 +138,48 @@ class HeldSession:
             return result(answer, capture, ended, wall, self.group.stop())
         finally:
             capture.close()
+
+    def handed(self, data: bytes) -> bytes:
+        """Return what commands get of data that is handed in."""
+        return data
+
+    def _put(self, files: Mapping[str, bytes]) -> None:
+        for path, given in files.items():
+            root, relative = writable_place(path)
+            data = self.handed(given) if path.startswith(f"{HANDED_IN}/") else given
+            self.ask({"op": "put", "root": root, "path": relative, "size": len(data)}, data)
+
+    def _begin(
+        self, argv: Sequence[str], env: Mapping[str, str], limits: Limits, network: Network, *, reads: bool = False
+    ) -> dict[str, Any]:
+        """Set the limits of a command and return the request that starts it."""
+        self.group.start(limits)
+        return {
+            "op": "exec", "join": self.group.join, "disk_bytes": limits.disk_bytes, "input": reads,
+            "rlimits": rlimits(limits, self.group.cgroups.version) | self.own_rlimits(limits),
+            **self.command(argv, env, limits, network),
+        }  # fmt: skip
+
+    @contextlib.contextmanager
+    def talk(self, argv: Sequence[str], *, files: Mapping[str, bytes], limits: Limits) -> Iterator[Talk]:
+        """Run a command that answers requests for as long as the context is open; nothing else runs meanwhile."""
+        self._put(files)
+        request = self._begin(argv, self.spec.env, limits, Network.OFF, reads=True)
+        with contextlib.ExitStack() as stack:
+            talk = Talk(self.group, self.connection.fileno(), limits, self.handed)
+            stack.callback(talk.close)
+            with self.filters() as filters:
+                self._send(request, descriptors=[*talk.streams, *filters])
+            talk.started()
+            stack.callback(self._end_talk)
+            yield talk
+
+    def _end_talk(self) -> None:
+        with _holder_gone():
+            self.connection.settimeout(_KILL_SECONDS)
+            self._send({"op": "kill"})
+            self._answer()
+            self.group.stop()
 
     def _run(self, request: dict[str, Any], capture: Capture, limits: Limits) -> tuple[dict[str, Any], str, float]:
         started = time.monotonic()

@@ -17,7 +17,6 @@ from sandbox.backends.held import SHELL, HeldSession, check_binds, remove_leftov
 from sandbox.backends.probing import probe_limits, unusable
 from sandbox.protocol import HANDED_IN, SOURCE, Capabilities, Limits, Network, SandboxSpec
 from schemas.errors import SandboxError
-from schemas.execution import ExecResult
 
 NAME = "unsafe-local"
 _NOT_PROMISED = {
@@ -59,22 +58,9 @@ class UnsafeLocalSession(HeldSession):
         env = temporary | {name: self.outside(value) for name, value in env.items()}
         return {"options": [], "argv": [*SHELL, *map(self.outside, argv)], "env": env, "script": ""}
 
-    def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        files: Mapping[str, bytes] | None = None,
-        env: Mapping[str, str] | None = None,
-        limits: Limits | None = None,
-        network: Network = Network.OFF,
-    ) -> ExecResult:
-        """Run a command (Session.exec)."""
-        files = {
-            path: self.outside(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-            if path.startswith(f"{HANDED_IN}/") else data
-            for path, data in (files or {}).items()
-        }  # fmt: skip
-        return super().exec(argv, files=files, env=env, limits=limits, network=network)
+    def handed(self, data: bytes) -> bytes:
+        """Return data with the paths inside rewritten to those of the host."""
+        return self.outside(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 class UnsafeLocalBackend:

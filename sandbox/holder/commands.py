@@ -15,10 +15,11 @@ from sandbox.holder.mounts import enter_user_namespace, make_dumpable
 END_SECONDS = 10.0
 
 
-def become(
-    request: dict[str, Any], output: int, errors: int, passed: dict[int, str], owner: tuple[int, int] | None
-) -> None:
-    """Turn this forked process into the command; `passed` are descriptors whose names stand in the options."""
+def become(request: dict[str, Any], streams: list[int], passed: dict[int, str], owner: tuple[int, int] | None) -> None:
+    """Turn this forked process into the command; `passed` are descriptors whose names stand in the options.
+
+    `streams` are its output, its errors and, where it has one, its input.
+    """
     os.setsid()
     os.umask(0o022)
     for file in request["join"]:
@@ -37,7 +38,8 @@ def become(
         hard = resource.getrlimit(number)[1]
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(number, (limit, limit))
-    silence = os.open(os.devnull, os.O_RDONLY)
+    output, errors, *given = streams
+    silence = given[0] if given else os.open(os.devnull, os.O_RDONLY)
     for descriptor, number in ((silence, 0), (output, 1), (errors, 2)):
         os.dup2(descriptor, number)
     names = {}

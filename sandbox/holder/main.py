@@ -69,16 +69,15 @@ class Holder:
             write_file("etc", "command", os.fsencode(request["script"]), None)
         if isinstance(place, PlainPlace):
             os.chdir("src")
-        output, errors, *filters = descriptors
+        places = 3 if request["input"] else 2
+        streams, filters = descriptors[:places], descriptors[places:]
         status, status_in = os.pipe()
         started = os.fork()
         if started == 0:
             try:
-                become(
-                    request, output, errors, {status_in: "{status}", **dict.fromkeys(filters, "{filters}")}, place.owner
-                )
+                become(request, streams, {status_in: "{status}", **dict.fromkeys(filters, "{filters}")}, place.owner)
             except BaseException as error:  # noqa: BLE001 - a forked child must never return
-                os.write(errors, f"sandbox: {error}\n".encode())
+                os.write(streams[1], f"sandbox: {error}\n".encode())
             os._exit(_NOT_STARTED)
         os.chdir(place.stage)
         for descriptor in (*descriptors, status_in):

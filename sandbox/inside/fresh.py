@@ -64,7 +64,8 @@ def preload() -> None:
 class FreshProcesses:
     """Runs tests in children that go on where pytest has loaded its plugins, and nothing of the tree.
 
-    Where a plugin is of the tree, or loads something of it, they start pytest themselves (`bare`).
+    Where a plugin is of the tree, or loads something of it, they start pytest themselves (`bare`); where the tree has
+    no conftest that pytest's configuration loads, they go on behind that (`configured`).
     """
 
     def __init__(
@@ -76,10 +77,11 @@ class FreshProcesses:
         self.selection = selection
         self.reporter = reporter
         self.bare = bool(job.get("bare"))
+        self.configured = bool(job.get("configured"))
         self.changes = 0
 
     def share(self) -> None:
-        """Import what every child would import from outside the tree."""
+        """Import what every child would import from outside the tree; end where that brings something of it."""
         load(self.job.get("imports", ()))
         names = of_tree(self.places)
         if names:
@@ -100,7 +102,19 @@ class FreshProcesses:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self) -> Iterator[None]:
         """Become the server, before every other plugin does its part of this hook."""
-        if not self.bare:
+        self.start()
+        yield
+
+    def start(self) -> None:
+        """Become the server where pytest has loaded its plugins, if not before or behind that."""
+        if not self.bare and not self.configured:
+            self.share()
+            self.serve()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Iterator[None]:
+        """Become the server where pytest has its configuration and no conftest of the tree was there to be loaded."""
+        if not self.bare and self.configured:
             self.share()
             self.serve()
         yield

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +107,6 @@ class Reporter:
             elif self.plain and self.called:  # the same id once more
                 self.flush()
                 self.passed[report.nodeid] = round(self.seconds, 6)
-            else:
-                self.sender.send("over")
             if len(self.passed) >= TOGETHER:
                 self.flush()
             self.seconds, self.plain, self.called = 0.0, True, False
@@ -209,11 +208,23 @@ class Imports:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self) -> Generator[None, None, None]:
         """Look, before every other plugin does its part of this hook."""
+        self.look()
+        yield
+
+    def look(self) -> None:
+        """Tell what is of the tree already, and note what else is there; garbage is collected from now on."""
         names = of_tree(self.places)
         if names:
             self.sender.send("early", text=", ".join(names)[:MAX_TEXT])
         self.before = frozenset(sys.modules)
-        yield
+        gc.enable()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Tell whether conftests have brought something of the tree."""
+        names = of_tree(self.places)
+        if names:
+            self.sender.send("conftests", text=", ".join(names)[:MAX_TEXT])
 
     def pytest_collection_finish(self) -> None:
         """Tell which modules conftests and test modules have loaded since then."""
@@ -222,7 +233,7 @@ class Imports:
                 self.sender.send("modules", names=part)
             self.known = frozenset(sys.modules)
 
-    def pytest_sessionfinish(self) -> None:
+    def tell_late(self) -> None:
         """Tell which the tests themselves have loaded."""
         if self.known:
             for part in chunks([name for name in foreign(self.places) if name not in self.known]):
@@ -232,17 +243,18 @@ class Imports:
 class Brief:
     """Ends the process behind the last test: what pytest does then costs much and says nothing."""
 
-    def __init__(self, sender: Sender, reporter: Reporter) -> None:
-        self.sender = sender
+    def __init__(self, reporter: Reporter, finish: Callable[[int], int]) -> None:
         self.reporter = reporter
+        self.finish = finish
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, None, None]:
-        """Run all tests, then end."""
-        yield
-        self.reporter.flush()
-        self.sender.send("done")
-        os._exit(0)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, None]:
+        """Run all tests, then end with the status that pytest would; it ends by itself when something broke."""
+        outcome = yield
+        if outcome.excinfo is None:
+            self.reporter.pytest_sessionfinish()
+            status = pytest.ExitCode.TESTS_FAILED if session.testsfailed else pytest.ExitCode.OK
+            os._exit(self.finish(int(status if session.testscollected else pytest.ExitCode.NO_TESTS_COLLECTED)))
 
 
 class Contexts:

@@ -7,18 +7,22 @@ import os
 import socket
 import sys
 
-from .suite import run
-from .wire import Sender
+from .suite import prepare, run
+from .wire import Sender, receive_text
 
 
 def main(descriptor: int, folder: str) -> None:
     """Read the job from the supervisor's channel and run it; exits with pytest's status."""
     channel = socket.socket(fileno=descriptor)
     channel.set_inheritable(False)
-    head = json.loads(channel.recv(65_536))
-    with open(head["job"], encoding="utf-8") as file:
-        job = json.load(file)
-    sender = Sender(channel, bytes.fromhex(head["key"]), "main")
+    head = json.loads(receive_text(channel) or b"{}")
     # Without our folder and what `-c` puts there; `run` adds what `python -m pytest` has.
     sys.path[:] = [path for path in sys.path if path not in (folder, "")]
-    os._exit(run(sender, job))  # threads and exit handlers of the tested code have nothing to say any more
+    job = head["job"]
+    # Threads and exit handlers of the tested code have nothing to say any more.
+    if job["mode"] == "reside":
+        places = prepare()  # before pytest is imported
+        from .resident import reside
+
+        os._exit(reside(channel, job["args"], places))
+    os._exit(run(Sender(channel, bytes.fromhex(head["key"]), "main"), job))

@@ -1,70 +1,106 @@
-"""One run of pytest with our plugins."""
+"""One run of pytest with our plugins: in a process of its own, or in a fork of one that has loaded pytest already."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any
 
 from .forks import FAILURE, report_abort
-from .tracing import Places, make_tracer, of_tree
+from .tracing import Places, Tracer, make_tracer, of_tree
 from .wire import Sender
+
+
+def prepare() -> Places:
+    """Make this process what `python -m pytest` is before pytest is imported."""
+    # As `python -m pytest` has it: the working directory can be imported from.
+    sys.path.insert(0, os.getcwd())
+    # Imports make no garbage worth a search for it, a tenth of their cost; `Imports.look` turns it on again.
+    gc.disable()
+    return Places(os.getcwd())
+
+
+def name_program(args: list[str]) -> None:
+    """Give the process the arguments that `python -m pytest` would have."""
+    import pytest
+
+    sys.argv = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), *args]
+
+
+def start_tracer(job: dict[str, Any], places: Places) -> Tracer | None:
+    """Record from now on which functions are entered, where the job wants to know."""
+    tracer = make_tracer(places) if "targets" in job else None
+    if tracer is not None:
+        tracer.start()
+    return tracer
+
+
+class Parts:
+    """Our plugins for one job."""
+
+    def __init__(self, sender: Sender, job: dict[str, Any], places: Places, tracer: Tracer | None) -> None:
+        from .plugin import Brief, Contexts, Imports, Reporter, Selection
+
+        self.sender = sender
+        self.job = job
+        self.places = places
+        self.tracer = tracer
+        sys.dont_write_bytecode = not job.get("first", False)
+        reporter, selection = Reporter(sender, stop=bool(job.get("stop"))), Selection(sender, job)
+        self.imports = Imports(sender, places, told=bool(job.get("first")))
+        self.plugins: list[object] = [reporter, selection, self.imports]
+        self.contexts = None if tracer is None else Contexts(sender, tracer, job["targets"])
+        if self.contexts is not None:
+            self.plugins.append(self.contexts)
+        self.fresh: Any = None
+        if job["mode"] == "forks":
+            from .warmed import ForkServer
+
+            self.plugins.append(ForkServer(sender, job, places, reporter))
+        elif job["mode"] == "fresh":
+            from .fresh import FreshProcesses
+
+            self.fresh = FreshProcesses(sender, job, places, selection, reporter)
+            self.plugins.append(self.fresh)
+        if job["mode"] != "forks":
+            # Plugins that are registered last are asked first.
+            self.plugins.append(Brief(reporter, self.finish))
+
+    def finish(self, status: int) -> int:
+        """Tell what is told at the end of a run; return the status to end with."""
+        self.imports.tell_late()
+        if self.tracer is not None and self.contexts is not None:
+            self.tracer.stop()
+            self.contexts.send(self.places.key)
+        self.sender.send("exit", status=status)
+        if self.fresh is not None:
+            self.sender.send("done")
+            return 0
+        return status
 
 
 def run(sender: Sender, job: dict[str, Any]) -> int:
     """Run pytest once in this process: the wanted tests, or a server instead of them."""
-    # As `python -m pytest` has it: the working directory can be imported from.
-    sys.path.insert(0, os.getcwd())
-    places = Places(os.getcwd())
-    tracer = make_tracer(places) if "targets" in job else None
-    if tracer is not None:
-        tracer.start()
+    places = prepare()
+    tracer = start_tracer(job, places)
     import pytest
 
-    from .plugin import Contexts, Imports, Reporter, Selection
-
-    sys.argv = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), *job["args"]]
-    sys.dont_write_bytecode = not job.get("first", False)
-    reporter, selection = Reporter(sender, stop=bool(job.get("stop"))), Selection(sender, job)
-    plugins: list[object] = [reporter, selection, Imports(sender, places, told=bool(job.get("first")))]
-    contexts = None if tracer is None else Contexts(sender, tracer, job["targets"])
-    if contexts is not None:
-        plugins.append(contexts)
+    name_program(job["args"])
+    parts = Parts(sender, job, places, tracer)
     hosted = of_tree(places)
     if hosted:
         sender.send("hosted", text=", ".join(hosted))
-    if job["mode"] == "forks":
-        from .warmed import ForkServer
+    if parts.fresh is not None and parts.fresh.bare:
+        from .fresh import preload
 
-        plugins.append(ForkServer(sender, job, places, reporter))
-    elif job["mode"] == "fresh":
-        from .fresh import FreshProcesses
-
-        return _run_fresh(sender, job, plugins, FreshProcesses(sender, job, places, selection, reporter))
-    status = int(pytest.main(list(job["args"]), plugins=plugins))
-    if tracer is not None and contexts is not None:
-        tracer.stop()
-        contexts.send(places.key)
-    sender.send("exit", status=status)
-    return status
-
-
-def _run_fresh(sender: Sender, job: dict[str, Any], plugins: list[object], processes: Any) -> int:  # noqa: ANN401 - FreshProcesses, whose module imports pytest
-    """Be the server of fresh processes; what comes behind `serve`, and out of pytest, is in one of its children."""
-    import pytest
-
-    from .fresh import preload
-    from .plugin import Brief
-
-    if processes.bare:
         preload()
-        processes.serve()
+        parts.fresh.serve()
     try:
-        # Plugins that are registered last are asked first.
-        status = int(pytest.main(list(job["args"]), plugins=[*plugins, Brief(sender, processes.reporter), processes]))
-    except BaseException as error:  # noqa: BLE001 - reported, and nothing may run behind it in this copy
-        report_abort(sender, error)
+        status = int(pytest.main(list(job["args"]), plugins=parts.plugins))
+    except BaseException as error:
+        if parts.fresh is None:
+            raise
+        report_abort(sender, error)  # nothing may run behind it in this copy
         return FAILURE
-    sender.send("exit", status=status)
-    sender.send("done")
-    return 0
+    return parts.finish(status)

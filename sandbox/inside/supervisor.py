@@ -14,10 +14,11 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from .processes import cpu_seconds, end_children, hide, kill, reap
-from .wire import sign, unseal
+from .wire import send_text, sign, unseal
 
 POLL_SECONDS = 0.1
 _BOOT = (
@@ -32,21 +33,26 @@ class Running:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.id: str | None = None
-        self.cpu = 0.0
+        self.cpu: float | None = None
         self.wall = 0.0
         self.budget: tuple[float, float] = (0.0, 0.0)
 
     def begin(self, id_: str, budget: tuple[float, float]) -> None:
         """Note that a test begins."""
         self.id = id_
-        self.cpu = cpu_seconds(self.pid) or 0.0
+        self.cpu = None
         self.wall = time.monotonic()
         self.budget = budget
 
     def overdue(self) -> bool:
-        """Tell whether the test has used up its processor time, or so much time that it must be waiting forever."""
+        """Tell whether the test has used up its processor time, or so much time that it must be waiting forever.
+
+        Its processor time counts from the first time that this is asked: most tests are over before.
+        """
         if self.id is None:
             return False
+        if self.cpu is None:
+            self.cpu = cpu_seconds(self.pid) or 0.0
         waited = time.monotonic() - self.wall
         return waited > self.budget[1] or (
             waited > self.budget[0] and (cpu_seconds(self.pid) or 0.0) - self.cpu > self.budget[0]
@@ -57,12 +63,15 @@ class Supervisor:
     """Reads the runner's records, checks them, ends what hangs."""
 
     def __init__(self, job: dict[str, Any], key: bytes) -> None:
+        self.job = job
         self.key = key
         self.inner = os.urandom(32)
         self.number = 0
         self.forged = 0
         self.expected: dict[str, int] = {}
         self.running: dict[str, Running] = {}
+        self.gone: int | None = None
+        self.ended: dict[int, int] = {}
         self.default: tuple[float, float] = (job["budget"][0], job["budget"][1])
         self.budgets = dict(zip(job.get("tests", ()), job.get("budgets", ())))  # noqa: B905 - before Python 3.10
 
@@ -73,8 +82,8 @@ class Supervisor:
         while data:
             data = data[os.write(1, data) :]
 
-    def start(self, job_path: str, folder: str) -> socket.socket:
-        """Start the runner; return our end of its channel."""
+    def start(self, folder: str, variables: Mapping[str, str] | None = None) -> socket.socket:
+        """Start the runner, with more environment variables; return our end of its channel."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         boot = _BOOT.format(package=__name__.split(".")[0])
         pid = os.fork()
@@ -82,11 +91,17 @@ class Supervisor:
             theirs.set_inheritable(True)
             os.dup2(2, 1)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.execv(sys.executable, [sys.executable, "-c", boot, str(theirs.fileno()), folder])  # noqa: S606 - meant
+            command = [sys.executable, "-c", boot, str(theirs.fileno()), folder]
+            os.execve(sys.executable, command, {**os.environ, **(variables or {})})  # noqa: S606 - meant
         theirs.close()
-        ours.send(json.dumps({"job": job_path, "key": self.inner.hex()}).encode())
-        self.running["main"] = Running(pid)
+        self.hand(ours, pid)
         return ours
+
+    def hand(self, channel: socket.socket, pid: int) -> None:
+        """Give the job to the runner, or to the resident that forks it."""
+        channel.setblocking(True)
+        self.running["main"] = Running(pid)
+        send_text(channel, json.dumps({"job": self.job, "key": self.inner.hex()}).encode())
 
     def receive(self, data: bytes) -> None:
         """Take one message: a record with the right signature and number, or somebody's garbage."""
@@ -106,7 +121,9 @@ class Supervisor:
             running.id = None
         elif kind == "ended":
             self.running = {"main": self.running["main"]}
-        if kind not in ("job", "start", "over"):
+        elif kind == "gone":
+            self.gone = message.record()["status"]
+        if kind not in ("job", "start", "over", "gone"):
             self.write("pass", message.signed)
 
     def check(self) -> None:
@@ -118,16 +135,21 @@ class Supervisor:
                 kill(running.pid)
 
     def watch(self, channel: socket.socket) -> int:
-        """Pass records on until the runner has ended; return its wait status."""
+        """Pass records on until the runner has ended; return its wait status.
+
+        `gone` has it when the runner was a fork of a resident, which lives on.
+        """
         channel.setblocking(False)
         runner, status, checked = self.running["main"].pid, None, 0.0
         while True:
             select.select([channel], [], [], POLL_SECONDS)
             received = self._drain(channel)
+            if self.gone is not None:
+                return self.gone
             if status is not None and not received:
                 return status
-            if status is None:
-                status = reap().get(runner)
+            self.ended.update(reap())
+            status = self.ended.get(runner)
             if time.monotonic() - checked > POLL_SECONDS:
                 self.check()
                 checked = time.monotonic()
@@ -146,6 +168,15 @@ class Supervisor:
             received = True
         return received
 
+    def finish(self, status: int, left: int, cpu: float, *, hidden: bool) -> None:
+        """Tell how the runner ended, what it left running and what it cost."""
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+        end = {
+            "code": code, "forged": self.forged, "left": left, "hidden": hidden,
+            "at": self.running["main"].id or "", "cpu": round(cpu, 3),
+        }  # fmt: skip
+        self.write("end", json.dumps(end).encode("ascii"))
+
 
 def main(folder: str, job_path: str, key_path: str) -> None:
     """Run the job of a file; the key's file is removed before anything else can read it."""
@@ -156,12 +187,7 @@ def main(folder: str, job_path: str, key_path: str) -> None:
     with open(job_path, encoding="utf-8") as file:
         job = json.load(file)
     supervisor = Supervisor(job, key)
-    channel = supervisor.start(job_path, folder)
+    channel = supervisor.start(folder)
     status = supervisor.watch(channel)
     left = end_children(frozenset())
-    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-    end = {
-        "code": code, "forged": supervisor.forged, "left": left, "hidden": hidden,
-        "at": supervisor.running["main"].id or "", "cpu": round(sum(os.times()[:4]), 3),
-    }  # fmt: skip
-    supervisor.write("end", json.dumps(end).encode("ascii"))
+    supervisor.finish(status, left, sum(os.times()[:4]), hidden=hidden)

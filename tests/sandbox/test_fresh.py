@@ -45,6 +45,7 @@ def test_modules_from_outside_the_tree_are_shared(small_environment: BuiltEnviro
     files = {"m.py": "import other\ndef f():\n    return other.MODE + '!'\n", "test_m.py": TEST}
     baseline, verdicts = confirm(small_environment, tmp_path, files, {"other.py": "MODE = 'test'\n"})
     assert (baseline.early, "other" in baseline.imports, "m" in baseline.imports) == (False, True, False)
+    assert not baseline.conftests
     assert verdicts == [Verdict.SURVIVED, Verdict.CAUGHT]
 
 
@@ -57,7 +58,9 @@ def test_module_that_must_not_be_imported_early_is_not_shared(
         "test_m.py": TEST,
     }
     outside = {"other.py": "import os\nMODE = os.environ.get('MODE')\n"}
-    assert confirm(small_environment, tmp_path, files, outside)[1] == [Verdict.SURVIVED, Verdict.CAUGHT]
+    baseline, verdicts = confirm(small_environment, tmp_path, files, outside)
+    assert (baseline.early, baseline.conftests) == (False, True)
+    assert verdicts == [Verdict.SURVIVED, Verdict.CAUGHT]
 
 
 def test_module_that_brings_the_tree_with_it_is_not_shared(small_environment: BuiltEnvironment, tmp_path: Path) -> None:

@@ -63,3 +63,22 @@ def test_a_closed_output_does_not_end_the_command(control: tuple[int, int]) -> N
     capture.close_writers()
     assert capture.wait(control[0], 0.2) == "timeout"
     capture.close()
+
+
+@given(st.lists(st.binary(max_size=5), max_size=9), st.binary(min_size=1, max_size=9))
+def test_a_tail_knows_its_end(chunks: list[bytes], end: bytes) -> None:
+    tail = Tail(1_000)
+    for chunk in chunks:
+        tail.add(chunk)
+    assert tail.ends(end) == b"".join(chunks).endswith(end)
+    tail.forget()
+    assert (tail.value(), tail.total, tail.truncated) == (b"", 0, False)
+
+
+def test_reading_ends_with_an_answer(control: tuple[int, int]) -> None:
+    capture = Capture(100)
+    os.write(capture.writers[0], b"answer\nend\n")
+    assert capture.wait(control[0], 5, b"end\n") == "answered"
+    assert capture.tails[0].value() == b"answer\nend\n"
+    assert capture.wait(control[0], 0.05, b"more\n") == "timeout"
+    capture.close()

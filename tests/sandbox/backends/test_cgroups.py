@@ -52,9 +52,9 @@ def test_a_command_of_version_2_gets_its_limits_and_tells_its_use(tmp_path: Path
         tmp_path / "name" / "run", memory__events="low 0\noom 2\noom_kill 1\n", pids__events="max 0\n",
         cpu__stat="usage_usec 1500000\nuser_usec 1000000\n", memory__peak="4096\n",
     )  # fmt: skip
-    assert group._usage() == Usage(True, False, 1.5, 4096)
+    assert group.usage() == Usage(True, False, 1.5, 4096)
     (tmp_path / "name" / "run" / "memory.peak").unlink()  # Linux before 5.19
-    assert group._usage().memory_bytes is None
+    assert group.usage().memory_bytes is None
     assert group.join == [f"{tmp_path}/name/run/cgroup.procs"]
 
 
