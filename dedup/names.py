@@ -39,8 +39,8 @@ def _buffers(texts: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int
 
 def number_texts(values: npt.NDArray[np.float64]) -> pa.Array:
     """Return each number's shortest text that gives the number back, as Python writes it."""
-    distinct, place = np.unique(values, return_inverse=True)
-    return pa.array([repr(value) for value in distinct.tolist()], pa.string()).take(pa.array(place.reshape(-1)))
+    numbered = pa.array(values, pa.float64()).dictionary_encode()
+    return pa.array([repr(value) for value in numbered.dictionary.to_pylist()], pa.string()).take(numbered.indices)
 
 
 def join_texts(*parts: str | pa.Array) -> pa.Array:

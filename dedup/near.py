@@ -223,13 +223,19 @@ def _listed_common(pairs: Pairs, left: Ints, right: Ints, n_sets: int) -> Ints:
 
 
 def list_pairs(sets: TokenSets, near: NearDuplicates, removals: Removals) -> tuple[Ints, Ints, Similarities]:
-    """Return the pairs to record, ascending, with their similarity: those of small clusters, and every removal's."""
-    n_sets, pairs, direct = len(sets.sizes), near.pairs, removals.direct
-    one = np.concatenate([pairs.left, removals.position, removals.position[direct]])
-    other = np.concatenate([pairs.right, removals.partner, removals.keeper[direct]])
+    """Return the pairs to record with their similarity: those of small clusters, and every removal's; left < right."""
+    n_sets, pairs = len(sets.sizes), near.pairs
+    small = np.zeros(n_sets, np.bool_)  # each member of a cluster whose pairs are listed is in one of them
+    small[pairs.left] = small[pairs.right] = True
+    large = np.flatnonzero(~small[removals.position])
+    direct = large[removals.direct[large]]
+    one = np.concatenate([removals.position[large], removals.position[direct]])
+    other = np.concatenate([removals.partner[large], removals.keeper[direct]])
+    keys, place = np.unique(np.minimum(one, other) * n_sets + np.maximum(one, other), return_index=True)
+    added = np.concatenate([removals.partner_jaccard[large], removals.jaccard[direct]])[place]
     listed = pairs.common / (sets.sizes[pairs.left] + sets.sizes[pairs.right] - pairs.common)
-    jaccard = np.concatenate([listed, removals.partner_jaccard, removals.jaccard[direct]])
-    keys = np.minimum(one, other) * n_sets + np.maximum(one, other)
-    place = np.argsort(keys)  # a pair that comes twice has the same similarity twice
-    place = place[np.flatnonzero(np.diff(keys[place], prepend=-1))]
-    return keys[place] // n_sets, keys[place] % n_sets, jaccard[place]
+    return (
+        np.concatenate([pairs.left, keys // n_sets]),
+        np.concatenate([pairs.right, keys % n_sets]),
+        np.concatenate([listed, added]),
+    )

@@ -10,7 +10,6 @@ from dedup.compiled import compiled, popcount
 from dedup.jaccard import TokenSets
 
 WORDS = 4  # 64-bit words of each of a set's bitmaps; see docs/adr/0006
-_SORTED_WORDS = 8  # words looked through for each rank that is sorted by bits: beyond, comparing is as quick
 _MAX_SIZE = 2**31 - 1  # sets are smaller; a tiny threshold would allow partners of more
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -37,11 +36,20 @@ class Ordered(NamedTuple):
     """Number of each set's ids that have no such bit."""
 
 
+class Marks(NamedTuple):
+    """Working memory that puts the ranks of one set in order: all 0, before and after."""
+
+    words: Bitmaps
+    """One bit for each rank, shape (n_ranks / 64,)."""
+    filled: Bitmaps
+    """One bit for each of `words` that is not 0."""
+
+
 class Postings(NamedTuple):
     """Inverted index of the sets' prefixes."""
 
     starts: Int64s
-    """Start of each rank's postings, shape (vocab_size + 1,)."""
+    """Start of each rank's postings, shape (n_ranks + 1,)."""
     entries: Int32s
     """Number of the set, ascending for one rank."""
     places: Int32s
@@ -79,8 +87,19 @@ def by_size(sets: TokenSets, min_distinct: int) -> Int64s:
 
 
 def narrow_rank(rank: Int64s) -> Ranks:
-    """Return the rank of each id in as few bytes as it needs."""
-    return rank.astype(np.uint16) if len(rank) <= 2**16 else rank.astype(np.int32)
+    """Return the rank of each id in as few bytes as it needs, raised so that the last is that of `count_ranks`.
+
+    So the 256 highest, one bit each, are the last words of one bit for each rank.
+    """
+    n_ranks = count_ranks(len(rank))
+    raised = rank + (n_ranks - len(rank))
+    return raised.astype(np.uint16) if n_ranks <= 2**16 else raised.astype(np.int32)
+
+
+def count_ranks(vocab_size: int) -> int:
+    """Return the number of ranks that so many ids have: a multiple of the bits of a bitmap."""
+    width = 64 * WORDS
+    return -(-max(vocab_size, 1) // width) * width
 
 
 def order_sets(sets: TokenSets, rank: Int64s, min_distinct: int) -> Ordered:
@@ -96,10 +115,10 @@ def order_sets(sets: TokenSets, rank: Int64s, min_distinct: int) -> Ordered:
     return ordered
 
 
-def build_index(ordered: Ordered, prefixes: Int64s, ratio: tuple[int, int], vocab_size: int) -> Index:
+def build_index(ordered: Ordered, prefixes: Int64s, ratio: tuple[int, int], n_ranks: int) -> Index:
     """Return the inverted index of the first `prefixes` ids of each set, for the threshold `ratio`."""
     sizes = np.diff(ordered.offsets)
-    starts = np.zeros(vocab_size + 1, np.int64)
+    starts = np.zeros(n_ranks + 1, np.int64)
     entries, places, longest = (np.empty(int(prefixes.sum()), np.int32) for _ in range(3))
     smaller = np.searchsorted(sizes, np.arange(sizes[-1] + 2 if len(sizes) else 2)).astype(np.int32)
     postings = Postings(starts, entries, places, longest, smaller)
@@ -117,55 +136,62 @@ def _count_ids(ids: Ids, frequency: Int64s) -> None:
 @compiled
 def _translate(offsets: Int64s, ids: Ids, rank: Ranks, out: Ordered) -> None:
     """Write the ranks of the sets at the positions of `out`, ascending, and their bitmaps."""
-    present = np.zeros((len(rank) + 63) // 64, np.uint64)
+    marks = new_marks(rank)
+    ranks = np.empty(len(rank), rank.dtype)
     for number in range(len(out.position)):
         start, stop = out.offsets[number], out.offsets[number + 1]
         begin = offsets[out.position[number]]
         for place in range(stop - start):
-            out.ranks[start + place] = rank[ids[begin + place]]
-        sort_lowest(out.ranks[start:stop], present, stop - start)
-        n_frequent = fold(out.ranks[start:stop], len(rank), out.bits[number], out.frequent[number])
-        out.others[number] = stop - start - n_frequent
+            ranks[place] = rank[ids[begin + place]]
+        frequent = out.frequent[number]
+        put_in_order(ranks[: stop - start], stop - start, marks, out.ranks[start:stop], out.bits[number], frequent)
+        others = stop - start
+        for word in frequent:
+            others -= np.int64(popcount(word))  # type: ignore[call-arg]  # numba passes the context
+        out.others[number] = others
 
 
 @compiled
-def fold(ranks: Ranks, n_ranks: int, bits: Bitmaps, frequent: Bitmaps) -> int:
-    """Set the bitmaps, given as zeros, of one set of ranks; return how many of them are frequent."""
-    width = np.uint64(64 * WORDS)
-    first_frequent = n_ranks - np.int64(width)
-    count = 0
-    for rank in ranks:
-        bit = np.uint64(rank) % width
-        word, mask = bit >> np.uint64(6), np.uint64(1) << (bit & np.uint64(63))
-        bits[word] ^= mask
-        # 256 consecutive ranks have 256 different remainders.
-        if rank >= first_frequent:
-            frequent[word] |= mask
-            count += 1
-    return count
+def new_marks(rank: Ranks) -> Marks:
+    """Return the working memory that ranks from `narrow_rank` need."""
+    n_words = (len(rank) + 64 * WORDS - 1) // (64 * WORDS) * WORDS
+    return Marks(np.zeros(n_words, np.uint64), np.zeros((n_words + 63) // 64, np.uint64))
 
 
 @compiled
-def sort_lowest(ranks: Ranks, present: Bitmaps, count: int) -> None:
-    """Put the `count` lowest of different ranks first, ascending, in place, by one bit for each rank.
+def put_in_order(ranks: Ranks, count: int, marks: Marks, lowest: Ranks, bits: Bitmaps, frequent: Bitmaps) -> None:
+    """Write the `count` lowest of different ranks, ascending, and the bitmaps of them all.
 
-    `present` is all 0, before and after. Behind the lowest stands anything.
+    By one bit for each rank; only the words that hold one are looked at.
     """
-    if len(present) > _SORTED_WORDS * len(ranks):
-        ranks.sort()
-        return
+    one, last = np.uint64(1), np.uint64(63)
     for value in ranks:
         bit = np.uint64(value)
-        present[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+        word = bit >> np.uint64(6)
+        marks.words[word] |= one << (bit & last)
+        marks.filled[word >> np.uint64(6)] |= one << (word & last)
+    frequent[:] = marks.words[len(marks.words) - WORDS :]
+    bits[:] = 0
     done = 0
-    for number in range(len(present)):
-        word = present[number]
-        present[number] = 0
-        while word and done < count:
-            rest = word & (word - np.uint64(1))
-            ranks[done] = 64 * number + np.int64(popcount((word ^ rest) - np.uint64(1)))  # type: ignore[call-arg]  # numba passes the context
-            done += 1
-            word = rest
+    for group in range(len(marks.filled)):
+        filled = marks.filled[group]
+        marks.filled[group] = 0
+        while filled:
+            number = 64 * group + _lowest_bit(filled)
+            filled &= filled - one
+            present = marks.words[number]
+            marks.words[number] = 0
+            bits[number % WORDS] ^= present
+            while present and done < count:
+                lowest[done] = 64 * number + _lowest_bit(present)
+                done += 1
+                present &= present - one
+
+
+@compiled
+def _lowest_bit(word: np.uint64) -> np.int64:
+    """Return the number of the lowest bit that is set."""
+    return np.int64(popcount((word ^ (word & (word - np.uint64(1)))) - np.uint64(1)))  # type: ignore[call-arg]  # as above
 
 
 @compiled

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from dedup.jaccard import Ints, Pairs, TokenSets, ceil_ratio, rank_ids
-from dedup.ordered import Index, Int32s, build_index, by_size, count_ids, narrow_rank, order_sets
+from dedup.ordered import Index, Int32s, build_index, by_size, count_ids, count_ranks, narrow_rank, order_sets
 from dedup.ppjoin import Found, Indexed, Limits, Scratch, Sets, probe_between, probe_within
 
 _RANGES = 64  # ranges of one join: even work for a few cores, small beside the fixed cost of one
@@ -188,7 +188,7 @@ def _index(sets: TokenSets, rank: Ints, threshold: Fraction, min_distinct: int, 
     ordered = order_sets(sets, rank, min_distinct)
     sizes = np.diff(ordered.offsets)
     prefixes = np.minimum(sizes - ceil_ratio(overlap[0], sizes, overlap[1]) + 1, sizes)
-    return build_index(ordered, prefixes, (threshold.numerator, threshold.denominator), sets.vocab_size)
+    return build_index(ordered, prefixes, (threshold.numerator, threshold.denominator), count_ranks(sets.vocab_size))
 
 
 def _largest(index: Index) -> int:

@@ -27,9 +27,9 @@ from dedup.ordered import (
     Ordered,
     Postings,
     Ranks,
-    fold,
+    new_marks,
     partner_limit,
-    sort_lowest,
+    put_in_order,
 )
 
 
@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
     seen: Int32s
     """Last probe that each set of the index was compared with."""
     member: npt.NDArray[np.uint8]
-    """1 for each rank of the current probe."""
+    """1 for each rank of the current probe from its first count on; 0 before and after."""
 
 
 class Found(NamedTuple):
@@ -81,6 +81,8 @@ class Probe(NamedTuple):
     """Number of its ids."""
     ranks: Ranks
     """Its rarest ranks at least, ascending."""
+    members: Ranks
+    """All its ranks in any order."""
     bits: Bitmaps
     """Its bitmap, shape (4,)."""
     frequent: Bitmaps
@@ -114,14 +116,9 @@ def probe_within(
         ranks = sets.ranks[begin:end]
         if n_found + number - _window_start(end - begin, limits, indexed.postings) > len(found.left):
             return number, n_found
-        probe = Probe(
-            number, sets.position[number], end - begin, ranks, sets.bits[number], sets.frequent[number], number
-        )
-        for rank in ranks:
-            scratch.member[rank] = 1
+        bitmaps = (sets.bits[number], sets.frequent[number])
+        probe = Probe(number, sets.position[number], end - begin, ranks, ranks, *bitmaps, number)
         n_found = _probe_one(probe, n_found, indexed, limits, scratch, found)
-        for rank in ranks:
-            scratch.member[rank] = 0
     return span[1], n_found
 
 
@@ -131,9 +128,9 @@ def probe_between(
 ) -> tuple[int, int]:
     """As `probe_within`, for sets of another collection: each is put in order as it comes, and nothing kept of it."""
     n_found, n_indexed = 0, len(indexed.sets.position)
-    present = np.zeros((len(sets.rank) + 63) // 64, np.uint64)
+    marks = new_marks(sets.rank)
     bits, frequent = np.empty(WORDS, np.uint64), np.empty(WORDS, np.uint64)
-    ranks = np.empty(len(sets.rank), sets.rank.dtype)
+    members, ranks = np.empty(len(sets.rank), sets.rank.dtype), np.empty(len(sets.rank), sets.rank.dtype)
     for number in range(span[0], span[1]):
         position = sets.order[number]
         begin, end = sets.offsets[position], sets.offsets[position + 1]
@@ -143,16 +140,10 @@ def probe_between(
         if n_found + _window_stop(largest, indexed.postings) - low > len(found.left):
             return number, n_found
         for place in range(size):
-            ranks[place] = sets.rank[sets.ids[begin + place]]
-            scratch.member[ranks[place]] = 1
-        bits[:] = 0
-        frequent[:] = 0
-        fold(ranks[:size], len(sets.rank), bits, frequent)
-        sort_lowest(ranks[:size], present, _prefix(size, limits))
-        probe = Probe(number, position, size, ranks, bits, frequent, n_indexed)
+            members[place] = sets.rank[sets.ids[begin + place]]
+        put_in_order(members[:size], _prefix(size, limits), marks, ranks, bits, frequent)
+        probe = Probe(number, position, size, ranks, members[:size], bits, frequent, n_indexed)
         n_found = _probe_one(probe, n_found, indexed, limits, scratch, found)
-        for place in range(begin, end):
-            scratch.member[sets.rank[sets.ids[place]]] = 0
     return span[1], n_found
 
 
@@ -180,12 +171,12 @@ def _window_stop(largest: int, postings: Postings) -> int:
 @compiled
 def _probe_one(probe: Probe, n_found: int, indexed: Indexed, limits: Limits, scratch: Scratch, found: Found) -> int:
     """Write the pairs of one probe behind the first `n_found`; return their number then."""
-    sets, postings = indexed
-    size = probe.size
+    (sets, postings), size = indexed, probe.size
     low = _window_start(size, limits, postings)
     longest = len(postings.smaller) - 1  # more than any indexed set has
     largest = min(partner_limit(size, 0, limits.numerator, limits.denominator), longest)
     unseen = min(_window_stop(largest, postings), probe.stop) - low
+    marked = False
     for place in range(_prefix(size, limits)):
         if unseen <= 0:
             break
@@ -210,6 +201,9 @@ def _probe_one(probe: Probe, n_found: int, indexed: Indexed, limits: Limits, scr
             if total - _n_differing(probe.bits, sets.bits, other) < 2 * needed:
                 continue
             common = _n_shared(probe.frequent, sets.frequent, other)
+            if not marked:  # not before a pair comes so far
+                _mark(probe.members, scratch.member, 1)
+                marked = True
             rest = (other_begin + postings.places[posting], other_begin + sets.others[other])
             common += _count(sets.ranks, rest, scratch.member, needed - common)
             if common >= needed:
@@ -217,7 +211,16 @@ def _probe_one(probe: Probe, n_found: int, indexed: Indexed, limits: Limits, scr
                 found.right[n_found] = sets.position[other]
                 found.common[n_found] = common
                 n_found += 1
+    if marked:
+        _mark(probe.members, scratch.member, 0)
     return n_found
+
+
+@compiled
+def _mark(ranks: Ranks, member: npt.NDArray[np.uint8], value: int) -> None:
+    """Write the value for each rank."""
+    for rank in ranks:
+        member[rank] = value
 
 
 @compiled

@@ -13,9 +13,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from schemas.scalars import Sha256, TokenId
+from schemas.scalars import Sha256, TokenIds
 
-SCHEMA_VERSION = "4"
+SCHEMA_VERSION = "5"
 
 _SCALARS: dict[type, pa.DataType] = {
     str: pa.string(),
@@ -24,7 +24,7 @@ _SCALARS: dict[type, pa.DataType] = {
     bool: pa.bool_(),
     datetime: pa.timestamp("us", tz="UTC"),
     Sha256: pa.binary(32),
-    TokenId: pa.uint16(),
+    TokenIds: pa.binary(),
 }
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from schemas.references import Role
-from schemas.scalars import Sha256, TokenId
+from schemas.scalars import Sha256, TokenIds
 
 
 class Change(StrEnum):
@@ -166,8 +166,8 @@ class TextTokens:
     """Row id of the data point; of an old method blob and first byte; of a reference text the id of its row."""
     text_sha256: Sha256
     """SHA-256 of the compared text's UTF-8 form: equal digests are equal texts."""
-    token_ids: tuple[TokenId, ...]
-    """Distinct BPE token ids of the text, ascending."""
+    token_ids: TokenIds
+    """Distinct BPE token ids of the text, ascending; unsigned, two bytes each, the low byte first."""
 
 
 @dataclass(frozen=True, slots=True)

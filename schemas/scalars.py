@@ -5,5 +5,5 @@ class Sha256(bytes):
     """A SHA-256 digest: 32 bytes."""
 
 
-class TokenId(int):
-    """Id of a token of the duplicate search's tokenizer: at most 65,535."""
+class TokenIds(bytes):
+    """Ids of tokens of the duplicate search's tokenizer: unsigned numbers of two bytes each, the low byte first."""

@@ -39,9 +39,7 @@ class Packing:
 # zstd level 3 is the measured balance as well.
 TEXTS = Packing(3, None)
 # Hashes and numbers become no smaller than at level 1 and in lists, which take three times as long (docs/adr/0006).
-NUMBERS = Packing(
-    1, ("stage", "reason", "novelty", "reference", "role", "change", "threshold", "token_ids.list.element")
-)  # fmt: skip
+NUMBERS = Packing(1, ("stage", "reason", "novelty", "reference", "role", "change", "threshold"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import reduce
+from operator import xor
 from random import Random
 
 import numpy as np
@@ -13,7 +15,7 @@ import dedup.join
 import dedup.partitions
 from dedup.jaccard import Pairs, TokenSets, join_pairs
 from dedup.join import join_between, join_within
-from dedup.ordered import sort_lowest
+from dedup.ordered import count_ranks, narrow_rank, new_marks, put_in_order
 from dedup.partitions import (
     join_all,
     join_partition,
@@ -141,16 +143,27 @@ def test_either_side_may_be_the_larger_one() -> None:
 
 
 @settings(deadline=None)
-@given(st.sets(st.integers(0, 69_999), max_size=300), st.sampled_from([np.uint16, np.int32]), st.integers(0, 300))
-def test_ranks_are_sorted_by_bits_and_by_comparing(ids: set[int], dtype: type, count: int) -> None:
-    ranks = np.array(list(ids), np.int64)
-    ranks = (ranks % 60_000 if dtype is np.uint16 else ranks).astype(dtype)
-    expected = np.unique(ranks).tolist()
-    for n_words in (1_094, 100_000):  # 70,000 bits; so many that comparing is quicker
-        shuffled, present = np.array(expected[::-1], dtype), np.zeros(n_words, np.uint64)
-        sort_lowest(shuffled, present, min(count, len(expected)))
-        assert shuffled.tolist()[:count] == expected[:count]
-        assert not present.any()
+@given(
+    st.sets(st.integers(0, 69_999), max_size=300), st.sampled_from([1, 256, 8_192, 60_000, 70_000]), st.integers(0, 300)
+)
+def test_ranks_are_put_in_order_and_folded_by_bits(ids: set[int], vocab_size: int, count: int) -> None:
+    rank = narrow_rank(np.arange(vocab_size)[::-1])
+    n_ranks = count_ranks(vocab_size)
+    assert (n_ranks % 256, sorted(rank.tolist())) == (0, [*range(n_ranks - vocab_size, n_ranks)])
+    ranks = rank[sorted({number % vocab_size for number in ids})]
+    expected, marks = np.sort(ranks).tolist(), new_marks(rank)
+    lowest, bits, frequent = np.full(len(ranks), 7, rank.dtype), np.full(4, 7, np.uint64), np.full(4, 7, np.uint64)
+    put_in_order(ranks, count, marks, lowest, bits, frequent)
+    assert lowest.tolist() == expected[:count] + [7] * (len(ranks) - count)
+    assert as_number(bits) == reduce(xor, (1 << value % 256 for value in expected), 0)
+    assert as_number(frequent) == sum(1 << value - (n_ranks - 256) for value in expected if value >= n_ranks - 256)
+    assert not marks.words.any()
+    assert not marks.filled.any()
+
+
+def as_number(bits: np.ndarray) -> int:
+    """Return the number that 64-bit words make, the first the lowest."""
+    return int.from_bytes(bits.astype("<u8").tobytes(), "little")
 
 
 @pytest.mark.parametrize("threshold", ["1/1000000000", "1/40000", "999999999/1000000000"])
