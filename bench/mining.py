@@ -6,8 +6,8 @@ PyDriller is run twice: as its users write it, methods by lizard, and at its fas
 each file before and after. Both call new what had another name or was not there before; we classify against the
 parents' whole trees (moved, renamed, modified and so on), which is more work. The floor is what nobody can leave out:
 `git log --raw`, one `git cat-file --batch` and one parse of each different blob that a commit of the window brings.
-Our cost is also shown for a half and a quarter of the window's commits, and our wall time with one and two workers on
-the one repository. Each run is a process of its own.
+Our cost is also shown for a half and a quarter of the window's commits, and the wall time of `postquem mine` with one
+and two workers, on each repository and on all of them together. Each run is a process of its own.
 """
 
 import argparse
@@ -15,19 +15,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from bench.measure import Measurement, measure
+from flows.recipe import build
+from flows.run import Computers, open_run_of
+from flows.steppers import PlainStepper
 from miners.clone import identify, open_clone
 from miners.methods import MethodSpan, find_methods
-from miners.mine import finish_mining, mine_repository
-from miners.plan import plan_mining
+from miners.mine import mine_repository
 from miners.syntax import parse
-from miners.take import take_range
-from schemas.config import MiningConfig, SourceConfig, WindowConfig
+from schemas.config import Config, MiningConfig, SourceConfig, WindowConfig
 from schemas.records import Novelty
 
 Contestant = Callable[[str, str], int]
@@ -120,23 +119,24 @@ def postquem_added(repo: str, since: str) -> int:
         return sum(method.novelty is Novelty.ADDED for method in mined.methods)
 
 
-def postquem_shared(repo: str, since: str, n_workers: int) -> int:
-    """Return the number of methods of class `added` when workers share the repository, as `postquem mine` has it."""
-    mining, window, now = MiningConfig(), WindowConfig(_moment(since)), datetime.now(UTC)
-    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(n_workers) as workers:
-        clone = open_clone(identify(SourceConfig(git=(repo,), repo="bench/repo"), repo, Path.cwd()), Path(folder))
-        plan = plan_mining(clone, mining, window, now)
-        take = partial(take_range, clone, mining, plan.selected)
-        taken = list(workers.map(take, plan.ranges(n_workers)))
-        mined = finish_mining(clone, mining, plan, taken)
-        return sum(method.novelty is Novelty.ADDED for method in mined.methods)
+def postquem_shared(repos: Sequence[str], since: str, n_workers: int) -> int:
+    """Return the number of methods of class `added` that `postquem mine` finds with so many workers, clones and all."""
+    sources = tuple(SourceConfig(git=(repo,), repo=f"bench/{Path(repo).stem}") for repo in repos)
+    config, now = Config(sources, WindowConfig(_moment(since))), datetime.now(UTC)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_run_of(config, Path.cwd(), Path(folder), Computers(n_workers), now) as run,
+    ):
+        build(run, PlainStepper(), until="mine")
+        units = [run.ledger.former("mine", source.repo or "") for source in sources]
+        columns = [run.ledger.read(unit, "methods").column("novelty") for unit in units if unit is not None]
+        return sum(column.to_pylist().count(Novelty.ADDED) for column in columns)
 
 
 def sharing(runs: Sequence[Measurement]) -> str:
     """Return a line for each number of workers, one first: wall seconds and how many times faster than one."""
     return "\n".join(
-        f"  {item.name:23} {item.wall:8.2f} s wall, {runs[0].wall / item.wall:5.2f} times as fast as one, "
-        f"{item.cpu:8.2f} CPU s"
+        f"  {item.name:23} {item.wall:8.2f} s wall, {runs[0].wall / item.wall:5.2f} times as fast as one"
         for item in runs
     )
 
@@ -203,17 +203,23 @@ def bench_repository(repo: str, since: str, *, peers: bool) -> int:
         subprocess.run(["git", "clone", "--quiet", "--bare", repo, copy], check=True)
         starts = windows(copy, since)
         ours = [(count, measure("postquem", postquem_added, copy, start)) for start, count in starts]
-        shared = [measure(f"{count} worker(s)", postquem_shared, copy, since, count) for count in (1, 2)]
         others = [measure(name, run, copy, since) for name, run in PEERS.items()] if peers else []
     found = [item for item in (*others, ours[-1][1]) if item is not None]
     if ours[-1][1] is not None:
         print(report(f"mining {Path(repo).name}: new methods since {since}", found, starts[-1][1]))
         print(scaling([(count, item) for count, item in ours if item is not None]))
-    together = [item for item in shared if item is not None]
-    if len(together) == len(shared):
-        print(sharing(together))
-    runs = [*others, *shared, *(item for _, item in ours)]
+    runs = [*others, *(item for _, item in ours)]
     return sum(item is None for item in runs)
+
+
+def share(repos: Sequence[str], since: str) -> int:
+    """Measure one and two workers on repositories and print how they compare; return how many failed."""
+    runs = [measure(f"{count} worker(s)", postquem_shared, repos, since, count) for count in (1, 2)]
+    together = [item for item in runs if item is not None]
+    if len(together) == len(runs):
+        print(f"`postquem mine` on {', '.join(Path(repo).name for repo in repos)}")
+        print(sharing(together))
+    return len(runs) - len(together)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -225,6 +231,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     repos = [str(Path(repo).resolve()) for repo in options.repo or ["."]]
     failed = sum(bench_repository(repo, options.since, peers=not options.no_peers) for repo in repos)
+    groups = [[repo] for repo in repos] + ([repos] if len(repos) > 1 else [])
+    failed += sum(share(group, options.since) for group in groups)
     return int(failed > 0)
 
 

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -59,14 +61,31 @@ def mine_clones(run: Run, stepper: Stepper, clones: Sequence[Clone], sources: Se
     """Mine every repository; one whose files cannot be had is excluded, to be tried again at the next run."""
     disk = _Disk(run)
     by_repo = {source.repo: source for source in sources}
+    # The longest history first: begun last, it would keep one worker busy when the others are done.
+    order = sorted(range(len(clones)), key=lambda index: -clones[index].record.n_commits)
+    longest_first = [clones[index] for index in order]
+    sizes = [clone.record.n_commits for clone in longest_first]
+    n_workers = {clone.record.repo: n for clone, n in zip(longest_first, shares_of(sizes, run.workers), strict=True)}
 
     def mine_one(run: Run, clone: Clone) -> Unit | Exclusion:
-        return _mine(run, clone, disk, by_repo[clone.record.repo])
+        return _mine(run, clone, disk, by_repo[clone.record.repo], n_workers[clone.record.repo])
 
-    mined = stepper.each("mine", mine_one, run, clones, lambda clone: clone.record.repo)
+    done = stepper.each("mine", mine_one, run, longest_first, lambda clone: clone.record.repo)
+    by_index = dict(zip(order, done, strict=True))
+    mined = [by_index[index] for index in range(len(clones))]
     units = [item for item in mined if isinstance(item, Unit)]
     kept = [clone for clone, item in zip(clones, mined, strict=True) if isinstance(item, Unit)]
     return Mined(kept, units, [item for item in mined if isinstance(item, Exclusion)])
+
+
+def shares_of(sizes: Sequence[int], n_workers: int) -> list[int]:
+    """Return among how many workers each of several works is divided that are begun in this order.
+
+    As many as its size is of all that is left when it begins: dividing costs a tenth to a quarter more, which is lost
+    where no worker would be idle.
+    """
+    left = list(accumulate(reversed(sizes)))
+    return [max(1, round(n_workers * size / max(1, rest))) for size, rest in zip(sizes, reversed(left), strict=True)]
 
 
 def open_source(run: Run, source: Source) -> Clone | Exclusion:
@@ -89,13 +108,22 @@ def clone_options(config: ClonesConfig) -> CloneOptions:
     return CloneOptions(config.whole, Limits(config.timeout_minutes * 60.0, config.max_megabytes * 1_000_000))
 
 
-def _mine(run: Run, clone: Clone, disk: "_Disk", source: Source) -> Unit | Exclusion:
+def _mine(run: Run, clone: Clone, disk: "_Disk", source: Source, n_workers: int) -> Unit | Exclusion:
     """Mine a repository and read its tree at the cutoff, as long as their files are at hand."""
 
     def do() -> Unit:
-        unit = steps.mine_commits(run, clone)
-        if run.config.dedup.copied_old is not OldCode.OFF:
-            steps.read_cutoff(run, clone)
+        if run.config.dedup.copied_old is OldCode.OFF:
+            return steps.mine_commits(run, clone, n_workers)
+        with ThreadPoolExecutor(1) as thread:
+            reading: list[Future[Unit]] = []
+
+            def read() -> None:
+                reading.append(thread.submit(steps.read_cutoff, run, clone))
+
+            unit = steps.mine_commits(run, clone, n_workers, beside=read)
+            if not reading:
+                read()
+            reading[0].result()
         return unit
 
     mined = _of_source(run, source, do)

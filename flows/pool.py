@@ -2,17 +2,33 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Generic, ParamSpec, Protocol, TypeVar
 
+from miners.collection import without_collection
 from schemas.errors import PipelineError, TransientError
 
 P = ParamSpec("P")
 Out = TypeVar("Out")
+Item = TypeVar("Item")
+
+
+class Packed(Generic[Item]):
+    """What one worker made for another: the run's process in between passes on bytes and makes no objects of them."""
+
+    def __init__(self, item: Item) -> None:
+        self._bytes = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+
+    @without_collection
+    def open(self) -> Item:
+        """Return the value, made anew."""
+        item: Item = pickle.loads(self._bytes)  # noqa: S301 - it came the same way as all that workers return
+        return item
 
 
 class Pool(Protocol):

@@ -5,18 +5,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from features.old_methods import OldMethods
 from flows import work
+from flows.pool import Packed
 from flows.run import Run
 from flows.versions import code_version, stage_version
 from miners.clone import Clone
 from miners.cutoff import CutoffCommit, find_cutoff
-from miners.plan import MiningPlan
+from miners.needed import fetch_cutoff
 from miners.take import Taken
 from schemas.arrow import from_table
 from schemas.config import Config
 from schemas.errors import DataError
 from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
+
+# Each share lists the tree anew, which costs as much as reading some ten files.
+_MAX_CUTOFF_SHARES = 16
 
 
 def report_sources(run: Run, unusable: Sequence[Exclusion], mined: Sequence[Unit]) -> StageReport:
@@ -68,8 +73,12 @@ def testbed_key(config: Config, inputs: "TestbedInputs") -> str:
     return unit_key("testbeds", stage_version("testbeds"), config.testbeds, digests)
 
 
-def mine_commits(run: Run, clone: Clone) -> Unit:
-    """Mine one repository: what an earlier head lacks, a big share of it by several workers."""
+def mine_commits(run: Run, clone: Clone, n_workers: int, *, beside: Callable[[], None] = lambda: None) -> Unit:
+    """Mine one repository: what an earlier head lacks, a big share of it by up to `n_workers`.
+
+    `beside` is called when the clone has all that is read of it and but one worker is needed any more; it has to return
+    at once. It is not called when the repository is mined already.
+    """
     record = clone.record
     key, family = mine_key(run.config, record), mine_family(run.config, record)
 
@@ -77,23 +86,23 @@ def mine_commits(run: Run, clone: Clone) -> Unit:
         before = run.ledger.former("mine", record.repo)
         former = before if before is not None and before.family == family else None
         job = replace(job, family=family)
-        plan = run.pool.run(work.plan, job, clone, former)
-        taken = _take_ranges(run, job, clone, plan)
-        unit = run.pool.run(work.mine, job, clone, plan, taken, former)
-        if plan.rewritten and former is not None:
+        planned = run.pool.run(work.plan, job, clone, former, n_workers)
+        taken = _take_ranges(run, job, clone, planned)
+        beside()
+        unit = run.pool.run(work.mine, job, clone, planned, taken, former)
+        if planned.rewritten and former is not None:
             _mark_vanished(run, job, former, unit)
         return unit
 
     return do_once(run, "mine", record.repo, key, do)
 
 
-def _take_ranges(run: Run, job: work.Job, clone: Clone, plan: MiningPlan) -> list[Taken]:
+def _take_ranges(run: Run, job: work.Job, clone: Clone, planned: work.Planned) -> list[Packed[Taken]]:
     """Have several workers mine a big repository; nothing for a small one, which is mined where it is put together."""
-    ranges = plan.ranges(run.workers)
-    if len(ranges) < 2:
+    if not planned.ranges:
         return []
-    with ThreadPoolExecutor(len(ranges)) as threads:
-        return list(threads.map(lambda part: run.pool.run(work.mine_range, job, clone, plan.selected, part), ranges))
+    with ThreadPoolExecutor(len(planned.ranges)) as threads:
+        return list(threads.map(lambda part: run.pool.run(work.mine_range, job, clone, part), planned.ranges))
 
 
 def find_vanished(run: Run, mined: Sequence[Unit]) -> list[Unit]:
@@ -130,7 +139,26 @@ def read_cutoff(run: Run, clone: Clone) -> Unit:
     except DataError as error:
         commit = Exclusion(repo, "cutoff", error.reason, error.detail)
     key = cutoff_key(run.config, repo, commit.commit_id if isinstance(commit, CutoffCommit) else None)
-    return do_once(run, "cutoff", repo, key, lambda job: run.pool.run(work.cutoff, job, clone, commit))
+
+    def do(job: work.Job) -> Unit:
+        shares = _read_old_tree(run, job, clone, commit) if isinstance(commit, CutoffCommit) else []
+        return run.pool.run(work.cutoff, job, clone, commit, shares)
+
+    return do_once(run, "cutoff", repo, key, do)
+
+
+def _read_old_tree(run: Run, job: work.Job, clone: Clone, commit: CutoffCommit) -> list[Packed[OldMethods]]:
+    """Have the workers read a tree at the cutoff."""
+    fetch_cutoff(clone, commit.commit_id)
+    # Twice as many shares as workers, since some worker is putting the mined ranges together at that time.
+    n_shares = 2 * run.workers if run.workers > 1 else 1
+    n_shares = min(n_shares, _MAX_CUTOFF_SHARES)
+
+    def read(share: int) -> Packed[OldMethods]:
+        return run.pool.run(work.read_old_tree, job, clone, commit, share, n_shares)
+
+    with ThreadPoolExecutor(n_shares) as threads:
+        return list(threads.map(read, range(n_shares)))
 
 
 @dataclass(frozen=True, slots=True)

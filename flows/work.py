@@ -13,11 +13,12 @@ import pyarrow as pa
 from dedup import references
 from dedup.references import ReferenceFiles
 from features.compute import compute_features
-from features.old_methods import distinct_old_methods
+from features.old_methods import OldMethods, joined, read_old_methods
+from flows.pool import Packed
 from miners.clone import Clone
 from miners.cutoff import CutoffCommit, OldTree
 from miners.mine import MinedRepository, finish_mining, former_run
-from miners.needed import fetch_cutoff, plan_and_fetch
+from miners.needed import plan_and_fetch
 from miners.plan import FormerRun, MiningPlan, Range
 from miners.take import Taken, take_range
 from schemas.arrow import from_table, to_table
@@ -81,10 +82,27 @@ class Job:
     """The unit's family, see `warehouse.ledger.Unit`."""
 
 
-def plan(job: Job, clone: Clone, former: Unit | None) -> MiningPlan:
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What there is to mine of a repository."""
+
+    plan: Packed[MiningPlan]
+    """The plan; without the work itself when that is in `ranges`."""
+    rewritten: bool
+    """The former run's head is gone from the history."""
+    ranges: tuple[Packed[tuple[frozenset[str], Range]], ...]
+    """The commits of the window and a range, for each of several workers; empty when it is not worth it."""
+
+
+def plan(job: Job, clone: Clone, former: Unit | None, n_workers: int) -> Planned:
     """Walk one repository's history; `former` is the unit of an earlier head, mined by the same code."""
     run = None if former is None else _former_run(job, former)
-    return plan_and_fetch(clone, job.config.mining, job.config.window, job.now, run)
+    made = plan_and_fetch(clone, job.config.mining, job.config.window, job.now, run)
+    ranges = made.ranges(n_workers)
+    if len(ranges) < 2:
+        return Planned(Packed(made), made.rewritten, ())
+    shares = tuple(Packed((made.selected, part)) for part in ranges)
+    return Planned(Packed(replace(made, changes=[], old_ids=[])), made.rewritten, shares)
 
 
 def _former_run(job: Job, unit: Unit) -> FormerRun:
@@ -94,19 +112,21 @@ def _former_run(job: Job, unit: Unit) -> FormerRun:
     return former_run(record, list(from_table(ledger.read(unit, "exclusions"), Exclusion)), unit.reports)
 
 
-def mine_range(job: Job, clone: Clone, selected: frozenset[str], part: Range) -> Taken:
+def mine_range(job: Job, clone: Clone, share: Packed[tuple[frozenset[str], Range]]) -> Packed[Taken]:
     """Mine a share of one repository's commits."""
-    return take_range(clone, job.config.mining, selected, part)
+    return Packed(take_range(clone, job.config.mining, *share.open()))
 
 
-def mine(job: Job, clone: Clone, plan: MiningPlan, taken: Sequence[Taken], former: Unit | None) -> Unit:
+def mine(job: Job, clone: Clone, planned: Planned, taken: Sequence[Packed[Taken]], former: Unit | None) -> Unit:
     """Put one repository's ranges together; without any the whole repository is mined here.
 
     Tables: repositories, commits, changed_files, methods, historic_files, indexed_files, exclusions.
     """
     started = datetime.now(UTC)
     mining = job.config.mining
-    parts = taken or [take_range(clone, mining, plan.selected, part) for part in plan.ranges(1)]
+    plan = planned.plan.open()
+    parts = [part.open() for part in taken]
+    parts = parts or [take_range(clone, mining, plan.selected, part) for part in plan.ranges(1)]
     base = None if former is None or plan.anew else _read_mined(job, former)
     mined = finish_mining(clone, mining, plan, parts, base)
     rows: Tables = {table: (row_type, getattr(mined, name)) for table, (name, row_type) in MINED_TABLES.items()}
@@ -153,28 +173,32 @@ def features(job: Job, mined: Unit) -> Unit:
     return finish(job, started, tables, [report])
 
 
-def cutoff(job: Job, clone: Clone, commit: CutoffCommit | Exclusion | None) -> Unit:
-    """Read one repository's tree at the cutoff: tables cutoffs, old_methods, exclusions.
+def read_old_tree(job: Job, clone: Clone, commit: CutoffCommit, share: int, n_shares: int) -> Packed[OldMethods]:
+    """Read a share of one repository's tree at the cutoff, whose files are at hand."""
+    repo, limit = clone.record.repo, job.config.mining.max_file_bytes
+    return Packed(read_old_methods(OldTree(clone.git_dir, repo, commit.commit_id, limit, share, n_shares)))
+
+
+def cutoff(
+    job: Job, clone: Clone, commit: CutoffCommit | Exclusion | None, shares: Sequence[Packed[OldMethods]]
+) -> Unit:
+    """Put the shares of one repository's tree at the cutoff together: tables cutoffs, old_methods, exclusions.
 
     `commit` is the cutoff's, the exclusion that says why it is not known, or None for a younger repository.
     """
     started = datetime.now(UTC)
-    repo, since = clone.record.repo, job.config.window.since
-    methods: list[OldMethod] = []
-    excluded: list[Exclusion] = []
-    row = Cutoff(repo, since, None, None, 0, 0)
-    if isinstance(commit, Exclusion):
-        excluded = [commit]
-    elif commit is not None:
-        fetch_cutoff(clone, commit.commit_id)
-        tree = OldTree(clone.git_dir, repo, commit.commit_id, job.config.mining.max_file_bytes)
-        methods = distinct_old_methods(repo, commit.commit_id, tree.definitions())
-        row = Cutoff(repo, since, commit.commit_id, commit.committer_date, tree.n_files, tree.n_methods)
-        excluded = tree.excluded
+    old = joined([share.open() for share in shares])
+    excluded = [commit] if isinstance(commit, Exclusion) else old.excluded
+    row = Cutoff(clone.record.repo, job.config.window.since, None, None, 0, 0)
+    if isinstance(commit, CutoffCommit):
+        row = replace(
+            row, commit_id=commit.commit_id, committer_date=commit.committer_date,
+            n_files=old.n_files, n_methods=old.n_methods,
+        )  # fmt: skip
     report = account(job, row.n_files + len(excluded), row.n_files, excluded)
     tables: Tables = {
         "cutoffs": (Cutoff, [row]),
-        "old_methods": (OldMethod, methods),
+        "old_methods": (OldMethod, old.methods),
         "exclusions": (Exclusion, excluded),
     }
     return finish(job, started, tables, [report])

@@ -102,6 +102,10 @@ class OldTree:
     """The commit of the tree."""
     max_file_bytes: int
     """Larger files are excluded (`file_too_large`)."""
+    share: int = 0
+    """Which share of the files is read, from 0 on; together, one behind the other, they give what one share gives."""
+    n_shares: int = 1
+    """How many shares there are."""
     n_files: int = 0
     """Files read so far."""
     n_methods: int = 0
@@ -112,18 +116,21 @@ class OldTree:
     def definitions(self) -> Iterator[OldDefinition]:
         """Yield the methods of every file, by path and place; vendored and generated ones are old code as well.
 
-        Equal files are read once. A tree that git cannot list gives one exclusion and no method.
+        Equal files are read once. A tree that git cannot list gives one exclusion, in its first share, and no method.
         """
         try:
             listed = sorted(list_python(self.git_dir, self.commit_id).items(), key=lambda item: item[1])
         except DataError as error:
-            self._exclude(None, error)
+            if not self.share:
+                self._exclude(None, error)
             return
         with ObjectReader(self.git_dir) as reader:
-            for blob_id, paths in listed:
+            first, end = (len(listed) * share // self.n_shares for share in (self.share, self.share + 1))
+            for blob_id, paths in listed[first:end]:
                 try:
                     source = load_source(reader, blob_id, self.max_file_bytes)
-                    spans = find_methods(source.utf8, parse(source.utf8))
+                    tree = parse(source.utf8)
+                    spans = find_methods(source.utf8, tree)
                 except (ConfigError, OSError):
                     raise  # the machine's, no file's
                 except Exception as error:  # noqa: BLE001 - one monstrous old file must not cost the repository
@@ -131,7 +138,7 @@ class OldTree:
                     continue
                 self.n_files += 1
                 self.n_methods += len(spans)
-                yield from _definitions(source, spans, paths[0])
+                yield from _definitions(source, spans, paths[0], is_sound=not tree.root_node.has_error)
 
     def _exclude(self, path: str | None, error: Exception) -> None:
         """Note a file, or the whole tree, that cannot be read."""
@@ -140,11 +147,13 @@ class OldTree:
         self.excluded.append(Exclusion(place, STAGE, known.reason, known.detail))
 
 
-def _definitions(source: SourceFile, spans: Sequence[MethodSpan], path: str) -> Iterator[OldDefinition]:
+def _definitions(
+    source: SourceFile, spans: Sequence[MethodSpan], path: str, *, is_sound: bool
+) -> Iterator[OldDefinition]:
     """Yield the methods of one file."""
     for span in spans:
         try:
-            code = dedent(source.utf8, span)
+            code = dedent(source.utf8, span, is_sound=is_sound)
         except DataError:
             code = source.utf8[span.start_byte : span.end_byte].decode("utf-8")
         start, end = source.raw_offset(span.start_byte), source.raw_offset(span.end_byte)

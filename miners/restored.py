@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -144,7 +145,7 @@ class _Search:
             return None  # what cannot be read cannot be shown to be the same
         for span in spans:
             alike = span.keys.nameless == wanted.key and span.fun_name.rpartition(".")[2] == wanted.name
-            if alike and self._store.hashes(blob_id, span).exact == token_hashes(wanted.code, b"").exact:
+            if alike and self._store.hashes(blob_id, span).exact == _exact(wanted.code):
                 return span
         return None
 
@@ -192,6 +193,11 @@ def _describe(row: Method) -> _Wanted:
         header=() if _compact(b"".join(header)) == line else tuple(header),
         body=tuple(body),
     )
+
+
+@lru_cache(maxsize=1)  # one method is compared with the definitions of many blobs in turn
+def _exact(code: bytes) -> bytes:
+    return token_hashes(code, b"").exact
 
 
 def _compact(line: bytes) -> bytes:

@@ -26,7 +26,7 @@ def mine(config: Path, workspace: Path, workers: int = 1) -> tuple[Unit, dict[st
         [source] = plan_sources(run.config, run.base).rows
         clone = open_source(run, source)
         assert isinstance(clone, Clone)
-        unit = mine_commits(run, clone)
+        unit = mine_commits(run, clone, workers)
         tables = {name: run.ledger.read(unit, name).to_pylist() for name in TABLES}
         marked = run.ledger.former("vanished", unit.partition)
         vanished = [] if marked is None else run.ledger.read(marked, "vanished_methods").to_pylist()

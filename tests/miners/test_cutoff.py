@@ -80,8 +80,8 @@ def test_unreadable_date_counts_as_old(tmp_path: Path) -> None:
     assert find_cutoff(builder.git_dir, head, SINCE) == CutoffCommit(head, datetime(1970, 1, 1, tzinfo=UTC))
 
 
-def tree_of(builder: RepoBuilder, commit_id: str) -> OldTree:
-    return OldTree(builder.git_dir, "o/n", commit_id, LIMIT)
+def tree_of(builder: RepoBuilder, commit_id: str, share: int = 0, n_shares: int = 1) -> OldTree:
+    return OldTree(builder.git_dir, "o/n", commit_id, LIMIT, share, n_shares)
 
 
 def test_methods_of_every_file_come_by_path_and_place(tmp_path: Path) -> None:
@@ -135,6 +135,22 @@ def test_unreadable_files_are_excluded_and_their_neighbours_read(tmp_path: Path)
     assert tree.n_files == 1
 
 
+@pytest.mark.parametrize("n_shares", [2, 3, 7])
+def test_shares_one_behind_the_other_are_the_whole(tmp_path: Path, n_shares: int) -> None:
+    builder = RepoBuilder(tmp_path / "r.git")
+    files = {f"{name}.py": b"def %c(): return 1\n" % ord(name) for name in "abcd"}
+    head = builder.commit(files | {"bad.py": b"x = 1\0\n"})
+    whole = tree_of(builder, head)
+    definitions = list(whole.definitions())
+    assert [item.fun_name for item in definitions] == ["a", "b", "c", "d"]
+    shares = [tree_of(builder, head, share, n_shares) for share in range(n_shares)]
+    assert [item for share in shares for item in share.definitions()] == definitions
+    assert [item for share in shares for item in share.excluded] == whole.excluded
+    assert sum(share.n_files for share in shares) == whole.n_files == 4
+    sizes = [share.n_files + len(share.excluded) for share in shares]
+    assert max(sizes) - min(sizes) <= 1
+
+
 def test_tree_that_cannot_be_listed_is_one_exclusion(tmp_path: Path) -> None:
     builder = RepoBuilder(tmp_path / "r.git")
     head = builder.commit({"a.py": b"def f(): return 1\n"})
@@ -143,6 +159,8 @@ def test_tree_that_cannot_be_listed_is_one_exclusion(tmp_path: Path) -> None:
     assert list(tree.definitions()) == []
     [excluded] = tree.excluded
     assert (excluded.row_id, excluded.stage, excluded.reason) == (f"o/n@{head}", "cutoff", "git_failed")
+    second = tree_of(builder, head, 1, 2)
+    assert (list(second.definitions()), second.excluded) == ([], [])
 
 
 def test_file_that_nobody_foresaw_is_excluded_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +180,7 @@ def test_definition_that_cannot_be_dedented_stands_as_it_is(tmp_path: Path, monk
     builder = RepoBuilder(tmp_path / "r.git")
     head = builder.commit({"a.py": b"class A:\n    def f(self):\n        return 1\n"})
 
-    def fail(source: bytes, span: object) -> str:
+    def fail(source: bytes, span: object, *, is_sound: bool) -> str:
         raise DataError("dedent_failed")
 
     monkeypatch.setattr("miners.cutoff.dedent", fail)

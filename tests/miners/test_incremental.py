@@ -1,11 +1,15 @@
 """Mining in parts: up to one head and then on, in ranges, after a rewritten history; always the same rows."""
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pytest
 
+from miners.changes import CommitChanges, FileChange, OldFile
 from miners.commits import walk
 from miners.mine import MinedRepository
 from miners.plan import Range, plan_mining
@@ -116,14 +120,42 @@ class TestRanges:
         plan = plan_mining(clone_of(builder), MiningConfig(), WindowConfig(SINCE), NOW)
         assert plan.ranges(8) == [Range(plan.changes, [], {plan.changes[0].commit_id: ()})]
 
-    def test_consecutive_parts_of_about_equal_numbers_of_files(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("seed", range(4))
+    def test_no_other_parts_have_a_cheaper_dearest_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
     ) -> None:
+        rng = random.Random(seed)
+        before = OldFile("100644", "1" * 40)
+        changes = [
+            CommitChanges(
+                f"{number:040}", (), tuple(FileChange(b"%d.py" % path, "100644", "2" * 40, (before,)) for path in paths)
+            )
+            for number, paths in enumerate(rng.sample(range(6), rng.randint(1, 4)) for _ in range(9))
+        ]
+        monkeypatch.setattr("miners.plan._MIN_RANGE_FILES", 2)
         builder = RepoBuilder(tmp_path / "repo.git")
-        for number in range(9):
-            builder.commit({f"{number}{letter}.py": b"x = 1\n" for letter in "ab"[: 1 + number % 2]})
+        builder.commit({"a.py": b"x = 1\n"})
+        plan = replace(plan_mining(clone_of(builder), MiningConfig(), WindowConfig(SINCE), NOW), changes=changes)
+        plan = replace(plan, searches_part=False)
+        parts = [part.changes for part in plan.ranges(3)]
+        assert [change for part in parts for change in part] == changes
+        splits = (
+            (changes[:one], changes[one:two], changes[two:])
+            for one, two in combinations_with_replacement(range(len(changes) + 1), 2)
+        )
+        assert max(map(cost, parts)) == min(max(map(cost, split)) for split in splits)
+
+    def test_a_dear_commit_is_a_range_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        builder = RepoBuilder(tmp_path / "repo.git")
+        ids = [builder.commit({"a.py": b"x = %d\n" % number}) for number in range(3)]
+        ids.insert(2, builder.commit({f"{number}.py": b"x = 1\n" for number in range(9)}))
         plan = plan_mining(clone_of(builder), MiningConfig(), WindowConfig(SINCE), NOW)
-        monkeypatch.setattr("miners.plan._MIN_RANGE_FILES", 4)
-        parts = plan.ranges(8)
-        assert [change for part in parts for change in part.changes] == plan.changes
-        assert [sum(len(change.files) for change in part.changes) for part in parts] == [6, 3, 4]
+        monkeypatch.setattr("miners.plan._MIN_RANGE_FILES", 2)
+        by_size = sorted(plan.ranges(4), key=lambda part: sum(len(change.files) for change in part.changes))
+        assert [change.commit_id for change in by_size[-1].changes] == [ids[2]]
+
+
+def cost(part: Sequence[CommitChanges]) -> int:
+    """Return what a range costs: commits, files, and paths that are met for the first time."""
+    paths = {change.path for item in part for change in item.files}
+    return 12 * len(part) + 29 * sum(len(item.files) for item in part) + 65 * len(paths)
