@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sandbox.baseline import Baseline, limits_of
 from sandbox.environment import BuiltEnvironment
-from sandbox.inside.forks import CONTROL, VARIANTS
+from sandbox.inside.forks import AGAIN, CONTROL, LAST, VARIANTS
 from sandbox.mocks import Mock
 from sandbox.protocol import Session
 from sandbox.reports import RunReport, steady
@@ -39,6 +39,8 @@ class Case:
     """When every mock is caught, run the tests without one as well."""
     stop: bool = False
     """Stop at the first failure."""
+    again: bool = False
+    """Run the last tests that failed with every mock with the first one again, in reverse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Judged:
     """The mocks that were run: all up to the first that was not caught."""
     unfit: str
     """Why this server cannot judge the case, from the run without a mock; empty when it can."""
+    steady: bool = True
+    """What ran again failed again."""
 
 
 class Judge:
@@ -73,10 +77,34 @@ class Judge:
 
         What tests import from outside the tree while they run is there already, once for all forks; a case whose tests
         do not pass so is judged without.
+
+        A test fails by itself or behind what others left when a mock broke them. Where a single one is seen to do the
+        latter, every test of the repository meets every mock in a fork of its own.
         """
+        cases = [replace(case, again=True) for case in cases]
         judged = self._in_forks(cases, self.baseline.late)
-        again = [case for case in cases if self.baseline.late and judged[case.number].unfit]
-        return judged | (self._in_forks(again, ()) if again else {})
+        unfit = [case for case in cases if self.baseline.late and judged[case.number].unfit]
+        judged |= self._in_forks(unfit, ()) if unfit else {}
+        if all(one.steady for one in judged.values()):
+            return judged
+        caught = [case for case in cases if not judged[case.number].unfit and is_caught(judged[case.number])]
+        return judged | self._each_alone(caught, judged)
+
+    def _each_alone(self, cases: Sequence[Case], judged: Mapping[int, Judged]) -> dict[int, Judged]:
+        """Judge the tests that have failed with a mock again, each in forks of its own."""
+        singles: list[Case] = []
+        places: dict[int, list[int]] = {}
+        for case in cases:
+            failed = {id_ for result in judged[case.number].results for id_ in result.failing_tests}
+            for id_ in (id_ for id_ in case.tests if id_ in failed):
+                places.setdefault(case.number, []).append(len(singles))
+                singles.append(replace(case, number=len(singles), tests=(id_,), again=False))
+        wanted = {id_ for case in singles for id_ in case.tests}
+        found = self._serve("forks", singles, [id_ for id_ in self.tests if id_ in wanted])
+        return {
+            case.number: _together(case, {singles[place].tests[0]: found[place] for place in places[case.number]})
+            for case in cases
+        }
 
     def _in_forks(self, cases: Sequence[Case], imports: Sequence[str]) -> dict[int, Judged]:
         """Judge cases in forks of a process that has loaded these modules, too."""
@@ -162,6 +190,7 @@ class Judge:
             "variants": [{"body": mock.body} for mock in case.mocks],
             "control": case.control,
             "stop": case.stop,
+            "again": case.again,
         }
         if case.function is not None:
             code = case.function.code
@@ -189,7 +218,33 @@ def _judge(case: Case, runs: Mapping[int, RunReport]) -> Judged:
         failed = set(result.failing_tests)
         tests = tuple(nodeid for nodeid in tests if nodeid in failed)
     unfit = _control_fault(base + CONTROL, case.tests, runs) if case.control else ""
-    return Judged(tuple(results), unfit)
+    return Judged(tuple(results), unfit, _is_steady(tests, runs.get(base + AGAIN)))
+
+
+def _is_steady(tests: Sequence[str], again: RunReport | None) -> bool:
+    """Tell whether what failed with every mock failed again, as far as it was run."""
+    if again is None or again.problems:
+        return True
+    return all(again.test(nodeid).own_failure for nodeid in tests[: -LAST - 1 : -1])
+
+
+def is_caught(judged: Judged) -> bool:
+    """Tell whether every mock was caught."""
+    return bool(judged.results) and judged.results[-1].verdict is Verdict.CAUGHT
+
+
+def _together(case: Case, alone: Mapping[str, Judged]) -> Judged:
+    """Return what tests say that met the mocks each by itself; those that are not there fail with none."""
+    results: list[MockResult] = []
+    for place in range(len(case.mocks)):
+        met = {id_: one.results[place] for id_, one in alone.items() if len(one.results) > place}
+        failing = [id_ for id_, result in met.items() if result.verdict is Verdict.CAUGHT]
+        others = sorted(set(met) - set(failing), key=lambda id_: met[id_].verdict is not Verdict.SURVIVED)
+        first = met[failing[0] if failing else others[0]]
+        results.append(replace(first, failing_tests=tuple(sorted(failing))))
+        if not failing:
+            break
+    return Judged(tuple(results), "")
 
 
 def _control_fault(number: int, tests: Sequence[str], runs: Mapping[int, RunReport]) -> str:

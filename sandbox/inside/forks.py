@@ -27,6 +27,10 @@ VARIANTS = 8
 """Runs of one job at most; the run `place` of job `number` reports as `number * VARIANTS + place`."""
 CONTROL = VARIANTS - 1
 """Place of the run without a mock."""
+AGAIN = VARIANTS - 2
+"""Place of a second run with the first mock."""
+LAST = 5
+"""Tests of that run: what fails behind others alone shows where few others come before."""
 _HEAD = 8
 
 
@@ -153,7 +157,8 @@ class Server:
     def judge(self, job: dict[str, Any]) -> None:
         """Run a job's mocks as long as each is caught; then its tests without a mock, where the job asks for that.
 
-        A mock is only run against the tests that failed with all mocks before it.
+        A mock is only run against the tests that failed with all mocks before it. Where the job wants it, the last of
+        those that failed with every mock meet the first one again, now from behind and before all others.
         """
         wanted = ids = [self.tests[number] for number in job["ids"]]
         base = job["number"] * VARIANTS
@@ -163,6 +168,8 @@ class Server:
             if not failed:
                 return
             ids = [id_ for id_ in ids if id_ in failed]
+        if job.get("again") and len(ids) > 1:
+            self.attempt(base + AGAIN, job, job["variants"][0], ids[: -LAST - 1 : -1])
         if job.get("control"):
             first = self.controls.setdefault(tuple(wanted), base + CONTROL)
             if first == base + CONTROL:

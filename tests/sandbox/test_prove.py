@@ -227,6 +227,30 @@ def test_what_fails_only_behind_what_another_test_left_is_none_of_the_failing_te
     assert evidence.mocks[0].failing_tests == evidence.pass_to_pass
 
 
+def test_where_tests_leave_something_behind_every_test_meets_the_mocks_by_itself(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    failing = "def test_{}():\n    left.append(1)\n    assert m.{}(1) == 2\n    left.clear()\n"
+    behind = "def test_{}():\n    m.{}(1)\n    assert not left\n"
+    files = {
+        "m.py": "def f(n: int) -> int:\n    return n + 1\ndef g(n):\n    return n + 1\n",
+        # In both orders b stands behind one that fails. That e passes when it comes before d gives them away.
+        "test_m.py": "import m\nleft = []\n"
+        + failing.format("a", "f") + behind.format("b", "f") + failing.format("c", "f")
+        + failing.format("d", "g") + behind.format("e", "g"),
+    }  # fmt: skip
+    proof = prove_files(small_environment, tmp_path, files, ["m.py"])
+    assert [one.fail_to_pass for one in proof.evidence] == [
+        ("test_m.py::test_a", "test_m.py::test_c"),
+        ("test_m.py::test_d",),
+    ]
+    mocks = [[(mock.kind, mock.failing_tests) for mock in one.mocks] for one in proof.evidence]
+    assert mocks == [
+        [(kind, ("test_m.py::test_a", "test_m.py::test_c")) for kind in MockKind],
+        [(kind, ("test_m.py::test_d",)) for kind in (MockKind.PASS, MockKind.RAISE)],
+    ]
+
+
 @pytest.mark.parametrize(
     ("files", "reason"),
     [

@@ -8,7 +8,7 @@ from sandbox.environment import BuiltEnvironment
 from schemas.execution import MockKind, MockResult, Verdict
 from tests.sandbox.environments import spec_for
 from tests.scoring.tasks import make_task
-from tools.reprove import Outcome, complaints, make_jobs, read_outcome, run_jobs
+from tools.reprove import Outcome, complaints, doubts, make_jobs, read_outcome, run_jobs, settle
 
 SOURCE = b"def f(n):\n    return n + 1\n"
 TESTS = """
@@ -48,12 +48,35 @@ def test_what_differs_from_the_record_is_named(small_environment: BuiltEnvironme
     jobs[1]["seconds"] = 10.0  # enough for what comes before the test that hangs
     with BubblewrapBackend().open(spec) as session:
         outcomes = run_jobs(session, small_environment, jobs, spec.limits)
+        settled = settle(session, small_environment, doubts(tasks, outcomes), spec.limits)
         left = session.read("/w/src/m.py", 1_000)
     assert left == SOURCE
     assert [outcome.ended for outcome in outcomes] == [True, False, True, True, True]
-    assert [(found.row_id, text) for found, text in complaints(tasks, outcomes)] == [
+    assert [(found.row_id, text) for found, text in complaints(tasks, outcomes, settled)] == [
         (wrong.row_id, f"in FAIL_TO_PASS, but does not fail with every mock: {REST[0]}"),
         (wrong.row_id, f"fails with every mock, but is not in FAIL_TO_PASS: {CAUGHT[1]}"),
         (task.row_id, "does not pass on the original: test_m.py::gone"),
         (task.row_id, "nothing fails with pass"),
+    ]
+
+
+def test_a_test_in_doubt_is_asked_by_itself(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
+    tests = (
+        "import m\nleft = []\n"
+        "def test_f():\n    left.append(1)\n    assert m.f(1) == 2\n    left.clear()\n"
+        "def test_behind():\n    m.f(1)\n    assert not left\n"
+    )
+    both = ("test_m.py::test_behind", "test_m.py::test_f")
+    task = make_task(SOURCE, "m.py", "f", both, small_environment.environment, FAIL_TO_PASS=both[1:])
+    missing = replace(task, row_id="0" * 32, FAIL_TO_PASS=())
+    spec = spec_for(small_environment, tmp_path, {"m.py": SOURCE, "test_m.py": tests})
+    tasks = [task, missing]
+    with BubblewrapBackend().open(spec) as session:
+        outcomes = run_jobs(session, small_environment, list(make_jobs(tasks)), spec.limits)
+        asked = doubts(tasks, outcomes)
+        settled = settle(session, small_environment, asked, spec.limits)
+    assert asked == [(task, both[0]), (missing, both[1])]
+    assert settled == {(task.row_id, both[0]): False, (missing.row_id, both[1]): True}
+    assert [(found.row_id, text) for found, text in complaints(tasks, outcomes, settled)] == [
+        (missing.row_id, f"fails with every mock, but is not in FAIL_TO_PASS: {both[1]}")
     ]
