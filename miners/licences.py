@@ -88,8 +88,7 @@ class LicenceDetector:
         self._last_root = ("", "")
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         self._by_folders: dict[tuple[tuple[bytes, tuple[Match, ...] | None], ...], Licence] = {}
-        self._by_blob: dict[str, tuple[str, ...]] = {}
-        self._copyrights: dict[str, tuple[str, ...]] = {}
+        self._by_blob: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._stated: dict[Match, str | None] = {}
 
     def of_file(self, commit_id: str, path: bytes, source: bytes) -> Licence:
@@ -197,10 +196,11 @@ class LicenceDetector:
                 matches += [] if expression is None else [(name, expression)]
                 stated += [] if expression in (None, NOASSERTION) else [str(expression)]
                 continue
-            holders |= dict.fromkeys(self._holders(blob_id))
+            recognised, lines = self._read(blob_id)
+            holders |= dict.fromkeys(lines)
             is_reuse = name.startswith(f"{_REUSE}/")
             named = canonical(name.rpartition("/")[2].rpartition(".")[0]) if is_reuse else None
-            texts = [(name, spdx) for spdx in ((named,) if named else self._recognise(blob_id))]
+            texts = [(name, spdx) for spdx in ((named,) if named else recognised)]
             matches += texts or [(name, NOASSERTION)]
             if named or not is_reuse:  # others there are of bundled code: the convention's names are SPDX ids
                 found += texts
@@ -208,15 +208,12 @@ class LicenceDetector:
         expression = _resolve(found, stated)
         return _Verdict(has_text or bool(stated), expression, tuple(sorted(matches)), tuple(holders))
 
-    def _recognise(self, blob_id: str) -> tuple[str, ...]:
+    def _read(self, blob_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the licences that a text is recognised as, and its lines that name holders."""
         if blob_id not in self._by_blob:
-            self._by_blob[blob_id] = recognise(self._text(blob_id))
+            text = self._text(blob_id)
+            self._by_blob[blob_id] = recognise(text), copyright_lines(text)
         return self._by_blob[blob_id]
-
-    def _holders(self, blob_id: str) -> tuple[str, ...]:
-        if blob_id not in self._copyrights:
-            self._copyrights[blob_id] = copyright_lines(self._text(blob_id))
-        return self._copyrights[blob_id]
 
     def _state(self, name: str, blob_id: str) -> str | None:
         key = (name, blob_id)

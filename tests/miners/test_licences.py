@@ -321,6 +321,24 @@ class TestHistory:
             b"sub/y.py": ("MIT", ("Copyright 2022 File", "Copyright (c) 2021 Sub")),
         }
 
+    def test_a_text_of_many_commits_is_read_once(
+        self, repo: RepoBuilder, reader: ObjectReader, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        commits = [commit(repo, {"LICENSE": MIT}), commit(repo, {"COPYING": GPL3}), commit(repo, {"x/LICENSE": MIT})]
+        blobs = [repo.blob_of(commits[-1], name) for name in ("LICENSE", "COPYING")]
+        asked = []
+        read = ObjectReader.read
+
+        def watched(self: ObjectReader, object_id: str) -> tuple[str, bytes]:
+            asked.append(object_id)
+            return read(self, object_id)
+
+        monkeypatch.setattr(ObjectReader, "read", watched)
+        detector = LicenceDetector(reader)
+        for commit_id in commits:
+            detector.of_file(commit_id, b"x/a.py", b"")
+        assert [asked.count(blob_id) for blob_id in blobs] == [1, 1]
+
     def test_each_commit_has_the_licence_of_its_time(self, repo: RepoBuilder, reader: ObjectReader) -> None:
         commits = [
             commit(repo, {"a.py": "1"}),
