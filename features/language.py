@@ -28,15 +28,16 @@ CONFIDENCE_DIGITS = 4
 _MAX_CHARACTERS = 1_000
 _MAX_PROSE = 300
 
-# What is no prose, each with a text without which it need not be looked for.
+# What is no prose, each with a text without which it need not be looked for. Blanks at the beginning of a line are
+# those of that line alone: with `\s` each line of a long gap would be read up to its end.
 _MARKUP = (
     ("`", re.compile(r"```[\s\S]*?(?:```|\Z)|``[^`\n]*``|`[^`\n]*`")),  # fenced and inline code
-    (">>>", re.compile(r"^\s*(?:>>>|\.\.\.).*$", re.MULTILINE)),  # doctest
-    (":", re.compile(r"^\s*[:@]\w+[^:\n]*:", re.MULTILINE)),  # :param name:, @param name:
+    (">>>", re.compile(r"^[^\S\n]*+(?:>>>|\.\.\.).*$", re.MULTILINE)),  # doctest
+    (":", re.compile(r"^[^\S\n]*+[:@]\w++[^:\n]*+:", re.MULTILINE)),  # :param name:, @param name:
     (
         ":",
         re.compile(
-            r"^\s*(?:args|arguments|parameters|params|returns?|raises?|yields?|examples?|notes?|attributes|todo)\s*:\s*$",
+            r"^[^\S\n]*+(?:args|arguments|parameters|params|returns?|raises?|yields?|examples?|notes?|attributes|todo)\s*:\s*$",
             re.MULTILINE | re.IGNORECASE,
         ),
     ),

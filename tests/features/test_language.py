@@ -61,6 +61,8 @@ def test_a_text_without_letters_has_no_language(text: str) -> None:
         ("Use 3 of 4", "Use of"),
         ("Plain words stay.", "Plain words stay."),
         ("`x`", "`x`"),
+        # A minute and more where each line of the gap is read up to its end.
+        ("Before" + "\n" * 30_000 + "after:\n\r\n \t>>> do(1)\n\x85 @param x: so", "Before after: so"),
     ],
 )
 def test_code_markup_and_addresses_are_taken_out(docstring: str, prose: str) -> None:
