@@ -76,8 +76,8 @@ def testbed_key(config: Config, inputs: "TestbedInputs") -> str:
 def mine_commits(run: Run, clone: Clone, n_workers: int, *, beside: Callable[[], None] = lambda: None) -> Unit:
     """Mine one repository: what an earlier head lacks, a big share of it by up to `n_workers`.
 
-    `beside` is called when the clone has all that is read of it and but one worker is needed any more; it has to return
-    at once. It is not called when the repository is mined already.
+    `beside` is called when the clone has all that is read of it and the workers know what to mine; it has to return at
+    once. It is not called when the repository is mined already.
     """
     record = clone.record
     key, family = mine_key(run.config, record), mine_family(run.config, record)
@@ -87,8 +87,7 @@ def mine_commits(run: Run, clone: Clone, n_workers: int, *, beside: Callable[[],
         former = before if before is not None and before.family == family else None
         job = replace(job, family=family)
         planned = run.pool.run(work.plan, job, clone, former, n_workers)
-        taken = _take_ranges(run, job, clone, planned)
-        beside()
+        taken = _take_ranges(run, job, clone, planned, beside)
         unit = run.pool.run(work.mine, job, clone, planned, taken, former)
         if planned.rewritten and former is not None:
             _mark_vanished(run, job, former, unit)
@@ -97,12 +96,14 @@ def mine_commits(run: Run, clone: Clone, n_workers: int, *, beside: Callable[[],
     return do_once(run, "mine", record.repo, key, do)
 
 
-def _take_ranges(run: Run, job: work.Job, clone: Clone, planned: work.Planned) -> list[Packed[Taken]]:
+def _take_ranges(
+    run: Run, job: work.Job, clone: Clone, planned: work.Planned, beside: Callable[[], None]
+) -> list[Packed[Taken]]:
     """Have several workers mine a big repository; nothing for a small one, which is mined where it is put together."""
-    if not planned.ranges:
-        return []
-    with ThreadPoolExecutor(len(planned.ranges)) as threads:
-        return list(threads.map(lambda part: run.pool.run(work.mine_range, job, clone, part), planned.ranges))
+    with ThreadPoolExecutor(max(1, len(planned.ranges))) as threads:
+        taking = [threads.submit(run.pool.run, work.mine_range, job, clone, part) for part in planned.ranges]
+        beside()
+        return [part.result() for part in taking]
 
 
 def find_vanished(run: Run, mined: Sequence[Unit]) -> list[Unit]:
@@ -150,14 +151,15 @@ def read_cutoff(run: Run, clone: Clone) -> Unit:
 def _read_old_tree(run: Run, job: work.Job, clone: Clone, commit: CutoffCommit) -> list[Packed[OldMethods]]:
     """Have the workers read a tree at the cutoff."""
     fetch_cutoff(clone, commit.commit_id)
-    # Twice as many shares as workers, since some worker is putting the mined ranges together at that time.
+    # Twice as many shares as workers, since these come to them one after the other from the ranges that they mine. No
+    # more wait than there are workers, lest what puts the ranges together comes last.
     n_shares = 2 * run.workers if run.workers > 1 else 1
     n_shares = min(n_shares, _MAX_CUTOFF_SHARES)
 
     def read(share: int) -> Packed[OldMethods]:
         return run.pool.run(work.read_old_tree, job, clone, commit, share, n_shares)
 
-    with ThreadPoolExecutor(n_shares) as threads:
+    with ThreadPoolExecutor(min(n_shares, run.workers)) as threads:
         return list(threads.map(read, range(n_shares)))
 
 

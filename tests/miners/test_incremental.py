@@ -158,4 +158,4 @@ class TestRanges:
 def cost(part: Sequence[CommitChanges]) -> int:
     """Return what a range costs: commits, files, and paths that are met for the first time."""
     paths = {change.path for item in part for change in item.files}
-    return 12 * len(part) + 29 * sum(len(item.files) for item in part) + 65 * len(paths)
+    return 12 * len(part) + 29 * sum(len(item.files) for item in part) + 30 * len(paths)
