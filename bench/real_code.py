@@ -131,7 +131,7 @@ def compare(item: Input, sample: int, seed: int, limit: int | None = None) -> Re
         for target in chosen:
             function = read_function(files[target.path], target)
             tests, results = judged[target.row_id]
-            reports = [run_job(session, item.built, Job(), limits_of(CONFIG, CONFIG.suite_seconds))]
+            reports = [run_job(session, item.built, Job(to_end=True), limits_of(CONFIG, CONFIG.suite_seconds))]
             for result in results:
                 reports.append(_with_mock(session, item, function, result))
                 mocks += 1
@@ -150,7 +150,7 @@ def _with_mock(session: object, item: Input, function: Function, result: MockRes
     code = function.code
     body = code.body if result is None else result.body.encode()
     files = {f"/w/src/{function.target.path}": code.left + body + code.right}
-    job = Job() if result is not None else Job(ids=())
+    job = Job(to_end=True) if result is not None else Job(ids=())
     return run_job(session, item.built, job, limits_of(CONFIG, CONFIG.suite_seconds), files=files)  # type: ignore[arg-type]
 
 

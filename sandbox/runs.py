@@ -74,6 +74,8 @@ class Job:
     """Let fresh processes share pytest's configuration, too."""
     imports: Sequence[str] = ()
     """Modules from outside the tree that fresh processes share."""
+    to_end: bool = False
+    """Let pytest end by itself instead of behind the last test."""
     first: bool = False
     """Tell which modules are imported, and write byte code beside the sources, for later runs of the session."""
 
@@ -131,6 +133,7 @@ def job_text(built: BuiltEnvironment, job: Job) -> str:
             "bare": job.bare,
             "configured": job.configured,
             "imports": list(job.imports),
+            "to_end": job.to_end,
             "first": job.first,
         }
     )

@@ -63,7 +63,7 @@ class Parts:
 
             self.fresh = FreshProcesses(sender, job, places, selection, reporter)
             self.plugins.append(self.fresh)
-        if job["mode"] != "forks":
+        if job["mode"] != "forks" and not job.get("to_end"):
             # Plugins that are registered last are asked first.
             self.plugins.append(Brief(reporter, self.finish))
 

@@ -143,6 +143,19 @@ def test_run_without_all_reports_is_a_fault_or_shows_what_is_missing(
     assert report.main.broken == ([] if "(:" not in test else [("test_a.py", "E   SyntaxError: invalid syntax")])
 
 
+@pytest.mark.parametrize(("to_end", "status"), [(False, 0), (True, 3)])
+def test_run_ends_behind_its_last_test_unless_it_is_to_come_to_pytests_end(
+    small_environment: BuiltEnvironment, tmp_path: Path, to_end: bool, status: int
+) -> None:
+    files = {
+        "conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 3\n",
+        "test_a.py": "def test_a(): 0\n",
+    }
+    with BubblewrapBackend().open(spec_for(small_environment, tmp_path, files)) as session:
+        report = run_job(session, small_environment, Job(to_end=to_end), LIMITS)
+    assert (report.main.status, report.main.test("test_a.py::test_a").outcome) == (status, TestOutcome.PASSED)
+
+
 def test_command_that_says_nothing_is_a_fault() -> None:
     result = ExecResult(137, b"forged\n", b"", 1.0, 1.0, None, KilledBy.OOM)
     assert read_report(result, b"key").fault == "the sandbox ended the run: oom"
