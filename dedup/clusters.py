@@ -166,27 +166,30 @@ def _fold(log: _Log, max_listed: int, weights: npt.NDArray[np.int64]) -> None:
 
 def _unite(log: _Log, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> None:
     """Make the clusters of each of these links one, and each label its cluster's smallest position."""
-    from scipy import sparse  # takes a third of a second to import
-    from scipy.sparse.csgraph import connected_components
-
-    label = log.label
-    while True:  # half as many steps to the smallest position each time
-        further = label[label]
-        if np.array_equal(further, label):
-            break
-        label = further
+    label = _flat(log.label)
     one, other = label[one], label[other]
     apart = one != other
     clusters, place = np.unique(np.concatenate([one[apart], other[apart]]), return_inverse=True)
     left, right = np.split(place.reshape(-1), 2)
-    shape = (len(clusters), len(clusters))
-    graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right)), shape=shape)
-    component = connected_components(graph, directed=False)[1]
-    smallest = np.full(len(clusters), len(label))
-    np.minimum.at(smallest, component, clusters)
+    smallest = np.arange(len(clusters))
+    while len(left):
+        np.minimum.at(smallest, np.maximum(left, right), np.minimum(left, right))
+        smallest = _flat(smallest)
+        left, right = smallest[left], smallest[right]
+        apart = left != right
+        left, right = left[apart], right[apart]
     now = np.arange(len(label))
-    now[clusters] = smallest[component]
+    now[clusters] = clusters[smallest]
     log.label = now[label]
+
+
+def _flat(label: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return labels that lead to the smallest position at once; half as many steps are left each time."""
+    while True:
+        further = label[label]
+        if np.array_equal(further, label):
+            return label
+        label = further
 
 
 def _cluster_weights(label: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reac
 from dedup.join import join_between, join_within
 
 Similarities = npt.NDArray[np.float64]
+_LARGE_IDS = 2_000_000  # as in dedup.join: sets of so many ids were joined by compiled code, which is loaded by now
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +201,21 @@ def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction)
     keeper, partner = near.keeper[gone], near.partner[gone]
     common = _listed_common(near.pairs, keeper, gone, len(sets.sizes))
     unknown = np.flatnonzero((common < 0) & (partner != keeper))
-    common[unknown] = join_pairs(count_common(sets, gone[unknown], keeper[unknown])).common
+    common[unknown] = _overlaps(sets, gone[unknown], keeper[unknown])
     total = sets.sizes[gone] + sets.sizes[keeper]
     by_partner = near.similarity[gone]
     jaccard = np.where(partner == keeper, by_partner, common / np.maximum(total - common, 1))
     direct = (partner == keeper) | reaches(common, total, threshold)
     return Removals(gone, keeper, jaccard, partner, by_partner, direct)
+
+
+def _overlaps(sets: TokenSets, left: Ints, right: Ints) -> Ints:
+    """Return the size of the intersection of each pair."""
+    if len(sets.ids) <= _LARGE_IDS:
+        return join_pairs(count_common(sets, left, right)).common
+    from dedup.overlaps import count_overlaps  # numba takes a second to import
+
+    return count_overlaps(sets, left, right)
 
 
 def _listed_common(pairs: Pairs, left: Ints, right: Ints, n_sets: int) -> Ints:

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -33,6 +34,15 @@ def plain(found: NearDuplicates) -> tuple[list[int], list[int], list[tuple[int, 
 def test_chain_is_one_cluster_with_its_smallest_position_as_keeper() -> None:
     found = group_pairs(SIZES[:6], [block([(3, 5, 8), (1, 3, 9)]), block([(0, 4, 10)])])
     assert plain(found) == ([0, 1, 2, 1, 0, 1], [4, 3, -1, 1, 0, 3], [(0, 4, 10), (1, 3, 9), (3, 5, 8)], 3)
+
+
+@pytest.mark.parametrize("links", [lambda order: order[:-1], lambda order: order[:1] * (len(order) - 1)])
+def test_long_chain_and_star_in_any_order_are_one_cluster(links: Callable[[list[int]], list[int]]) -> None:
+    for seed in range(20):
+        order = Random(seed).sample(range(500), 500)
+        pairs = {(min(pair), max(pair)) for pair in zip(links(order), order[1:], strict=True)}
+        found = group_pairs(np.full(500, 10), [block([(*pair, 8) for pair in pairs])])
+        assert found.keeper.tolist() == [0] * 500
 
 
 def test_no_pairs_leave_every_set_alone() -> None:

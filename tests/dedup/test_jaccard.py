@@ -17,6 +17,7 @@ from dedup.jaccard import (
     token_sets,
     verify,
 )
+from dedup.overlaps import count_overlaps
 from schemas.errors import ConfigError
 from tests.dedup.corpus import jaccard, sets_from
 
@@ -109,6 +110,15 @@ def test_both_ways_of_counting_agree(monkeypatch: pytest.MonkeyPatch, dense: int
     assert plain(counted) == [
         (a, b, len(members[a] & members[b])) for a, b in zip(left.tolist(), right.tolist(), strict=True)
     ]
+
+
+@given(groups, st.data())
+def test_compiled_code_counts_the_same(members: list[frozenset[int]], data: st.DataObject) -> None:
+    position = st.integers(0, len(members) - 1)
+    pairs = data.draw(st.lists(st.tuples(position, position), max_size=30))
+    left, right = np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64)
+    expected = [len(members[a] & members[b]) for a, b in pairs]
+    assert count_overlaps(sets_from(members), left, right).tolist() == expected
 
 
 def test_chunks_bound_the_memory_and_lose_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dedup.join
+import dedup.near
 from dedup.clusters import NearDuplicates
-from dedup.near import Former, extend_near_duplicates, find_near_duplicates, finish_near_duplicates, search_part
+from dedup.near import (
+    Former,
+    explain_removals,
+    extend_near_duplicates,
+    find_near_duplicates,
+    finish_near_duplicates,
+    search_part,
+)
 from tests.dedup.corpus import brute_force, components, sets_from
 from tests.dedup.test_join import Group, similar_sets
 
@@ -121,6 +129,19 @@ def test_cluster_of_thousands_of_near_duplicates() -> None:
     assert found.keeper.tolist() == [0] * n_sets
     assert found.partner.tolist() == [1] + [0] * (n_sets - 1)
     assert len(found.pairs.left) == 0
+
+
+@pytest.mark.parametrize("large", [0, 10**9], ids=["compiled", "plain"])
+def test_row_that_a_chain_leads_to_its_keeper_has_the_similarity_to_it(
+    monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(dedup.near, "_LARGE_IDS", large)
+    sets = sets_from([set(range(start, start + 20)) for start in range(8)])
+    removals = explain_removals(sets, find_near_duplicates(sets, SEVEN_TENTHS, 5), SEVEN_TENTHS)
+    assert removals.position.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert removals.keeper.tolist() == [0] * 7
+    assert removals.jaccard.tolist() == [(20 - number) / (20 + number) for number in range(1, 8)]
+    assert removals.direct.tolist() == [True, True, True, False, False, False, False]
 
 
 def test_all_equal_sets_need_no_pair_by_pair_work() -> None:
