@@ -123,15 +123,21 @@ def mine(job: Job, clone: Clone, planned: Planned, taken: Sequence[Packed[Taken]
     Tables: repositories, commits, changed_files, methods, historic_files, indexed_files, exclusions.
     """
     started = datetime.now(UTC)
-    mining = job.config.mining
-    plan = planned.plan.open()
-    parts = [part.open() for part in taken]
-    parts = parts or [take_range(clone, mining, plan.selected, part) for part in plan.ranges(1)]
-    base = None if former is None or plan.anew else _read_mined(job, former)
-    mined = finish_mining(clone, mining, plan, parts, base)
+    mined = _put_together(job, clone, planned, taken, former)
     rows: Tables = {table: (row_type, getattr(mined, name)) for table, (name, row_type) in MINED_TABLES.items()}
     tables: Tables = {"repositories": (RepositoryRecord, [clone.record]), **rows}
     return finish(job, started, tables, mined.reports, mined.valid_until)
+
+
+def _put_together(
+    job: Job, clone: Clone, planned: Planned, taken: Sequence[Packed[Taken]], former: Unit | None
+) -> MinedRepository:
+    """Return all of one repository; its plan (27 MB of sympy) is gone before the tables are made."""
+    plan, mining = planned.plan.open(), job.config.mining
+    parts = [part.open() for part in taken]
+    parts = parts or [take_range(clone, mining, plan.selected, part) for part in plan.ranges(1)]
+    base = None if former is None or plan.anew else _read_mined(job, former)
+    return finish_mining(clone, mining, plan, parts, base)
 
 
 def vanished(job: Job, former: Unit, unit: Unit, marked: Unit | None) -> Unit:
