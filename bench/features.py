@@ -21,13 +21,10 @@ from pathlib import Path
 
 import tree_sitter
 
-from features.ast_counts import count_nodes
-from features.complexity import measure
-from features.compute import compute_features
-from features.docstrings import docstring_of, signature_of
+from features.compute import METHODS_AT_A_TIME, compute_features, syntax_features
+from features.docstrings import docstring_of
 from features.language import identify_language
 from features.parsing import accepted_by_cpython, parse_method
-from features.text import count_words
 from miners.methods import dedent, find_methods
 from miners.syntax import PYTHON, check_comment_runs, parse
 from schemas.config import FeaturesConfig
@@ -109,12 +106,9 @@ def bare_parse(batch: Batch) -> None:
 
 def syntax_and_metrics(batch: Batch) -> None:
     """Compute the syntax columns and software metrics of the data contract, parsing included."""
-    for code in batch.codes:
-        parsed = parse_method(code)
-        _, landmarks = count_nodes(parsed.tree)
-        measure(parsed, landmarks)
-        count_words(code)
-        signature_of(parsed)
+    for start in range(0, len(batch.codes), METHODS_AT_A_TIME):
+        codes = batch.codes[start : start + METHODS_AT_A_TIME]
+        syntax_features(codes, [parse_method(code) for code in codes])
 
 
 def everything(batch: Batch) -> None:

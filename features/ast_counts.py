@@ -13,24 +13,24 @@ from tree_sitter import Node, Tree
 from miners.syntax import PYTHON
 
 
-def _kind(name: str) -> int:
-    """Return the grammar's number of a named node kind."""
-    number = PYTHON.id_for_node_kind(name, True)
+def node_kind(name: str, *, named: bool = True) -> int:
+    """Return the grammar's number of a node kind, of a token's when it is not named."""
+    number = PYTHON.id_for_node_kind(name, named)
     if number is None:
         raise ValueError(f"the Python grammar has no node kind {name!r}; this version is not supported")
     return number
 
 
-_IDENTIFIER = _kind("identifier")
+_IDENTIFIER = node_kind("identifier")
 # tree-sitter numbers the tokens of a grammar before its rules, of which the start rule is the first: a node of a lower
 # kind is a leaf.
-_FIRST_RULE = _kind("module")
+_FIRST_RULE = node_kind("module")
 _start = attrgetter("start_byte")
 # The only anonymous nodes that have children, `not in` and `is not`, stand in comparisons; comments may part the words.
-_COMPARISON = _kind("comparison_operator")
+_COMPARISON = node_kind("comparison_operator")
 _TWO_WORDS = re.compile(rb"\b(?:not(?:\s|\\|#[^\n]*+)++in|is(?:\s|\\|#[^\n]*+)++not)\b")
 # Nodes that the software metrics need; collected here so that the tree is walked once.
-_LANDMARKS = tuple(_kind(name) for name in ("function_definition", "case_clause", "string", "interpolation"))
+_LANDMARKS = tuple(node_kind(name) for name in ("function_definition", "case_clause", "string", "interpolation"))
 
 
 class AstCounts(NamedTuple):

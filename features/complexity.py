@@ -24,13 +24,14 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from features.ast_counts import Landmarks
-from features.lexical import tally
+from features.ast_counts import Landmarks, node_kind
+from features.lexical import lex, tally
 from features.parsing import ParsedCode
 
 _SPECIFIER_MARK = re.compile(rb"[#'\"\\]")
 _LONE_CR = re.compile(rb"\r(?!\n)")
-_TRIPLE = (b'"""', b"'''")
+_INTERPOLATION = node_kind("interpolation")
+TRIPLE = (b'"""', b"'''")
 _NEWLINE = b"\n"
 
 
@@ -45,7 +46,7 @@ class Metrics(NamedTuple):
     """Lexical tokens from the function's name on."""
 
 
-class _Edit(NamedTuple):
+class Edit(NamedTuple):
     """Bytes to replace before the text is split into tokens."""
 
     start: int
@@ -58,33 +59,31 @@ class _Edit(NamedTuple):
 def measure(parsed: ParsedCode, landmarks: Landmarks) -> Metrics:
     """Return lizard's metrics of a method."""
     source = _LONE_CR.sub(_NEWLINE, parsed.source) if b"\r" in parsed.source else parsed.source
-    nested = [span for span in map(_own_span, landmarks.functions[1:]) if span is not None]
-    edits = [_Edit(start, end, b"") for start, end in nested]
-    edits.extend(_string_edits(source, landmarks))
+    nested = function_edits(landmarks)
     name = parsed.definition.function.child_by_field_name("name")
     begin = parsed.definition.function.start_byte if name is None else name.start_byte
-    text, n_left_out = _apply(source, begin, edits)
-    found = tally(text)
-    n_cases = sum(not any(start <= case.start_byte < end for start, end in nested) for case in landmarks.cases)
+    text, n_left_out = apply_edits(source, begin, [*nested, *string_edits(source, landmarks)])
+    found = tally(lex(text))
+    n_cases = sum(not any(edit.start <= case.start_byte < edit.end for edit in nested) for case in landmarks.cases)
     return Metrics(found.n_lines, 1 + found.n_conditions + n_cases, found.n_tokens + n_left_out)
 
 
-def _own_span(function: Node) -> tuple[int, int] | None:
-    """Return the bytes of a nested function that are its own: from behind its name to its end."""
-    name = function.child_by_field_name("name")
-    return None if name is None else (name.end_byte, function.end_byte)
+def function_edits(landmarks: Landmarks) -> list[Edit]:
+    """Return the edits that leave out what is a nested function's own: from behind its name to its end."""
+    named = [(name, item) for item in landmarks.functions[1:] if (name := item.child_by_field_name("name")) is not None]
+    return [Edit(name.end_byte, function.end_byte, b"") for name, function in named]
 
 
-def _string_edits(source: bytes, landmarks: Landmarks) -> Iterator[_Edit]:
+def string_edits(source: bytes, landmarks: Landmarks) -> Iterator[Edit]:
     """Yield the replacements that make one pattern enough for the strings: f-strings, and strings as statements."""
     parents = {node.start_byte: node for item in landmarks.interpolations if (node := item.parent) is not None}
     for string in landmarks.strings:
         if string.start_byte in parents:
             yield from _formatted(source, string)
-        elif source[string.end_byte - 3 : string.end_byte] in _TRIPLE and _stands_alone(string):
+        elif source[string.end_byte - 3 : string.end_byte] in TRIPLE and _stands_alone(string):
             opening = string.children[0]
-            prefixed = opening.end_byte - opening.start_byte > len(_TRIPLE[0])
-            yield _Edit(string.start_byte, string.end_byte, b" ", 1 + prefixed)
+            prefixed = opening.end_byte - opening.start_byte > len(TRIPLE[0])
+            yield Edit(string.start_byte, string.end_byte, b" ", 1 + prefixed)
 
 
 def _stands_alone(string: Node) -> bool:
@@ -95,40 +94,41 @@ def _stands_alone(string: Node) -> bool:
     return node is not None and node.type == "expression_statement" and node.named_child_count == 1
 
 
-def _formatted(source: bytes, string: Node) -> Iterator[_Edit]:
+def _formatted(source: bytes, string: Node) -> Iterator[Edit]:
     """Yield the edits that turn an f-string into prefix, a token per literal part and the contents of the braces."""
     opening, *parts, closing = string.children
-    prefix = (opening.text or b"").rstrip(b"\"'")
-    yield _Edit(opening.start_byte + len(prefix), opening.end_byte, b" ")
     position = opening.end_byte
+    prefix = source[opening.start_byte : position].rstrip(b"\"'")
+    yield Edit(opening.start_byte + len(prefix), position, b" ")
     for part in parts:
-        if part.type == "interpolation":
-            yield _literal(source, position, part.start_byte)
-            yield _Edit(part.start_byte, part.start_byte + 1, b" ")
-            yield _Edit(part.end_byte - 1, part.end_byte, b" ")
+        if part.kind_id == _INTERPOLATION:
+            start, end = part.start_byte, part.end_byte
+            yield from _literal(source, position, start)
+            yield Edit(start, start + 1, b" ")
+            yield Edit(end - 1, end, b" ")
             yield from _specifier(source, part)
-            position = part.end_byte
-    yield _literal(source, position, closing.start_byte)
-    yield _Edit(closing.start_byte, closing.end_byte, b" ")
+            position = end
+    yield from _literal(source, position, closing.start_byte)
+    yield Edit(closing.start_byte, closing.end_byte, b" ")
 
 
-def _specifier(source: bytes, interpolation: Node) -> Iterator[_Edit]:
+def _specifier(source: bytes, interpolation: Node) -> Iterator[Edit]:
     """Yield edits that keep `#` and quotes of a format specifier from being read as comments and strings."""
     node = interpolation.named_children[-1]
     if node.type == "format_specifier":
         nested = [(child.start_byte, child.end_byte) for child in node.named_children]
         for match in _SPECIFIER_MARK.finditer(source, node.start_byte, node.end_byte):
             if not any(start <= match.start() < end for start, end in nested):
-                yield _Edit(match.start(), match.end(), b"?")
+                yield Edit(match.start(), match.end(), b"?")
 
 
-def _literal(source: bytes, start: int, end: int) -> _Edit:
-    """Return the edit of an f-string's literal part: one token over the same number of lines, none when empty."""
-    breaks = source.count(_NEWLINE, start, end)
-    return _Edit(start, end, b'"""%s"""' % (_NEWLINE * breaks) if end > start else b"")
+def _literal(source: bytes, start: int, end: int) -> Iterator[Edit]:
+    """Yield the edit of an f-string's literal part: one token over the same number of lines, none when empty."""
+    if end > start:
+        yield Edit(start, end, b'"""%s"""' % (_NEWLINE * source.count(_NEWLINE, start, end)))
 
 
-def _apply(source: bytes, begin: int, edits: Sequence[_Edit]) -> tuple[bytes, int]:
+def apply_edits(source: bytes, begin: int, edits: Sequence[Edit]) -> tuple[bytes, int]:
     """Return the source from `begin` on with the edits made, and the tokens that they count for beside their text.
 
     An edit inside one already made is dropped.

@@ -1,17 +1,19 @@
 """The features step: methods in, data points out, with a reason for every method that does not become one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from features.ast_counts import count_nodes
-from features.complexity import measure
+from features.ast_counts import AstCounts
+from features.complexity import Metrics
 from features.docstrings import docstring_of, signature_of
 from features.language import identify_language
 from features.licences import require_allowed
 from features.parsing import ParsedCode, accepted_by_cpython, parse_method
-from features.text import count_words
+from features.syntax import measure_syntax
+from features.text import TextCounts, count_words
 from miners.marks import generated_name, vendored_folder
 from schemas.config import FeaturesConfig, LicencesConfig, MiningConfig
 from schemas.errors import DataError
@@ -19,11 +21,15 @@ from schemas.records import DataPoint, Exclusion, Kept, Method, Novelty
 
 STAGE = "features"
 _DEFAULT_LICENCES = LicencesConfig()
+# Each kind of work is done on some methods before the next: taking turns on every one of them costs 7% more, because
+# the parser's tables and the interpreter's data drive each other out of the processor's caches.
+METHODS_AT_A_TIME = 16
 
 # Columns that a data point takes over from its method as they are.
 _CARRIED = tuple(
     item.name for item in fields(DataPoint) if item.name in frozenset(other.name for other in fields(Method))
 )
+_SYNTAX = ("signature", *AstCounts._fields, *Metrics._fields, *TextCounts._fields)
 _carried_values = attrgetter(*_CARRIED)
 
 
@@ -42,13 +48,17 @@ def compute_features(
     """
     rows: list[DataPoint] = []
     excluded: list[Exclusion] = []
-    for method in methods:
-        try:
-            _require_wanted(method, config, mining)
-            require_allowed(method, licences)
-            rows.append(_data_point(method, _readable(method, config)))
-        except DataError as error:
-            excluded.append(Exclusion(method.row_id, STAGE, error.reason, error.detail))
+    waiting = iter(methods)
+    while some := list(islice(waiting, METHODS_AT_A_TIME)):
+        readable = []
+        for method in some:
+            try:
+                _require_wanted(method, config, mining)
+                require_allowed(method, licences)
+                readable.append((method, _readable(method, config)))
+            except DataError as error:
+                excluded.append(Exclusion(method.row_id, STAGE, error.reason, error.detail))
+        rows.extend(_data_points(readable))
     return Kept(rows, excluded)
 
 
@@ -85,42 +95,49 @@ def _readable(method: Method, config: FeaturesConfig) -> ParsedCode:
     return parse_method(method.code)
 
 
-def _data_point(method: Method, parsed: ParsedCode) -> DataPoint:
-    """Return the data point of a method."""
-    carried: dict[str, Any] = dict(zip(_CARRIED, _carried_values(method), strict=True))
-    return DataPoint(**carried, **_features(parsed, method.code))
+def _data_points(methods: Sequence[tuple[Method, ParsedCode]]) -> Iterator[DataPoint]:
+    """Yield the data point of each method."""
+    columns = _features([method.code for method, _ in methods], [parsed for _, parsed in methods])
+    for (method, _), own in zip(methods, columns, strict=True):
+        carried: dict[str, Any] = dict(zip(_CARRIED, _carried_values(method), strict=True))
+        yield DataPoint(**carried, **own)
 
 
 def features_of(code: str) -> dict[str, Any]:
     """Return the columns of a data point that follow from its code alone; DataError as `parse_method`."""
-    return _features(parse_method(code), code)
+    return _features([code], [parse_method(code)])[0]
 
 
-def _features(parsed: ParsedCode, code: str) -> dict[str, Any]:
-    counts, landmarks = count_nodes(parsed.tree)
-    metrics = measure(parsed, landmarks)
-    words = count_words(code)
-    docstring = docstring_of(parsed)
-    doc_words = count_words(docstring or "")
-    doc_language = None if docstring is None else identify_language(docstring)
+def syntax_features(codes: Sequence[str], parsed: Sequence[ParsedCode]) -> list[dict[str, Any]]:
+    """Return the columns of syntax and software metrics of methods."""
+    counted = list(map(measure_syntax, parsed))
+    signatures = list(map(signature_of, parsed))
+    words = map(count_words, codes)
+    return [
+        dict(zip(_SYNTAX, (signature, *counts, *metrics, *text), strict=True))
+        for signature, (counts, metrics), text in zip(signatures, counted, words, strict=True)
+    ]
+
+
+def _features(codes: Sequence[str], parsed: Sequence[ParsedCode]) -> list[dict[str, Any]]:
+    syntax = syntax_features(codes, parsed)
+    documentation = [_documentation(docstring_of(item)) for item in parsed]
+    verdicts = map(accepted_by_cpython, codes)
+    return [
+        {**first, **second, "parses": verdict}
+        for first, second, verdict in zip(syntax, documentation, verdicts, strict=True)
+    ]
+
+
+def _documentation(docstring: str | None) -> dict[str, Any]:
+    """Return the columns that follow from a docstring."""
+    words = count_words(docstring or "")
+    language = None if docstring is None else identify_language(docstring)
     return {
         "docstring": docstring,
-        "doc_language": None if doc_language is None else doc_language.code,
-        "doc_language_confidence": None if doc_language is None else doc_language.confidence,
-        "doc_n_words": doc_words.n_words,
-        "doc_vocab_size": doc_words.vocab_size,
-        "doc_n_whitespaces": doc_words.n_whitespaces,
-        "signature": signature_of(parsed),
-        "n_ast_errors": counts.n_ast_errors,
-        "n_ast_missing": counts.n_ast_missing,
-        "n_ast_levels": counts.n_ast_levels,
-        "n_ast_nodes": counts.n_ast_nodes,
-        "n_identifiers": counts.n_identifiers,
-        "n_words": words.n_words,
-        "vocab_size": words.vocab_size,
-        "n_whitespaces": words.n_whitespaces,
-        "token_count": metrics.token_count,
-        "parses": accepted_by_cpython(code),
-        "nloc": metrics.nloc,
-        "complexity": metrics.complexity,
+        "doc_language": None if language is None else language.code,
+        "doc_language_confidence": None if language is None else language.confidence,
+        "doc_n_words": words.n_words,
+        "doc_vocab_size": words.vocab_size,
+        "doc_n_whitespaces": words.n_whitespaces,
     }

@@ -31,15 +31,29 @@ _UNTIL_END = {
     b"#": re.compile(rb"[^\n]*+"),
 }
 _MANY_ESCAPED_QUOTES = 50  # bounds the number of times that `_LITERAL` reads a byte
-# Each begins with a literal character, so that `re` skips to it.
 _OPERATOR = re.compile(
     rb":=|::|\*\*|<<=|<=|>>=|>=|==|!=|->|\+\+|\+=|--|-=|\^=|&=|\|=|//=?|\.\.\.",
 )
 _WORD_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
+_OPERATORS_ONLY = bytes(byte if byte in b":*<=>!-+^&|/." else ord(" ") for byte in range(256))
 _WHITE = b" \t\r\f\v"
+_NO_CHARACTER = _WORD_BYTES + _WHITE + b"\n"
 _WORDS_ONLY = bytes(byte if byte in _WORD_BYTES else ord(" ") for byte in range(256))
 _QUOTES = b"\"'"
-_STRING = b'"'  # stands for a string: a character of its own, part of no operator
+STRING = b"$"  # stands for a string: a character of its own, part of no operator, in no code of Python
+
+
+class Lexed(NamedTuple):
+    """A text without the contents of its strings and comments."""
+
+    code: bytes
+    """The text with a `$` for each string and a blank for each comment."""
+    words: list[bytes]
+    """Names, keywords, string prefixes and parts of numbers, in order."""
+    vocabulary: set[bytes]
+    """Distinct words."""
+    literals: list[bytes]
+    """What was cut out: strings without their prefixes, comments."""
 
 
 class Tally(NamedTuple):
@@ -53,24 +67,33 @@ class Tally(NamedTuple):
     """Tokens that are one of CONDITIONS."""
 
 
-def tally(text: bytes) -> Tally:
-    """Return the counts of a text whose line ends are LF or CRLF."""
-    pieces, n_inner_lines = cut(text), 0
-    if len(pieces) > 1:
-        literals = pieces[1::2]
-        n_inner_lines = b"".join(literals).count(b"\n")
-        pieces[1::2] = [_STRING if literal[0] in _QUOTES else b" " for literal in literals]
+def lex(text: bytes) -> Lexed:
+    """Cut a text whose line ends are LF or CRLF."""
+    pieces = cut(text)
+    literals = pieces[1::2]
+    if b"#" in text:
+        pieces[1::2] = [STRING if literal[0] in _QUOTES else b" " for literal in literals]
         text = b"".join(pieces)
+    elif literals:
+        text = STRING.join(pieces[::2])
     words = text.translate(_WORDS_ONLY).split()
-    operators = _OPERATOR.findall(text)
-    n_characters = len(text.translate(None, _WORD_BYTES + _WHITE + b"\n"))
+    return Lexed(text, words, set(words), literals)
+
+
+def tally(lexed: Lexed) -> Tally:
+    """Return the counts of a text."""
+    code, words, _, literals = lexed
+    n_inner_lines = b"".join(literals).count(b"\n") if literals else 0
+    symbols = b" ".join([row for row in code.translate(_OPERATORS_ONLY).split() if len(row) > 1])
+    operators = _OPERATOR.findall(symbols) if symbols else []
+    n_characters = len(code.translate(None, _NO_CHARACTER))
     n_tokens = len(words) + n_characters - len(b"".join(operators)) + len(operators)
     n_conditions = len(list(filter(CONDITIONS.__contains__, words)))
-    if b"\\" in text:
-        text = text.replace(b"\\\r\n", b"\\\n")
-        n_inner_lines += text.count(b"\\\n")
-        text = text.replace(b"\\\n", b"\\")
-    n_lines = len(list(filter(None, text.translate(None, _WHITE).split(b"\n"))))
+    if b"\\" in code:
+        code = code.replace(b"\\\r\n", b"\\\n")
+        n_inner_lines += code.count(b"\\\n")
+        code = code.replace(b"\\\n", b"\\")
+    n_lines = len(code.translate(None, _WHITE).split())  # all that is left to split at are line ends
     return Tally(n_tokens, n_lines + n_inner_lines, n_conditions)
 
 

@@ -3,18 +3,15 @@
 import ast
 import symtable
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tree_sitter import Tree
 
 from miners.syntax import Definition, definition_of, parse
 from schemas.errors import DataError
 
-_DEFINITIONS = ("function_definition", "decorated_definition")
 
-
-@dataclass(frozen=True, slots=True)
-class ParsedCode:
+class ParsedCode(NamedTuple):
     """A method's text, parsed once; byte offsets of the tree are offsets of `source`."""
 
     source: bytes
@@ -37,7 +34,7 @@ def parse_method(code: str) -> ParsedCode:
         raise DataError("code_not_utf8", f"character {error.start}: {error.reason}") from None
     tree = parse(source)
     statements = [child for child in tree.root_node.named_children if child.type != "comment"]
-    definition = definition_of(statements[0]) if [item.type in _DEFINITIONS for item in statements] == [True] else None
+    definition = definition_of(statements[0]) if len(statements) == 1 else None
     if definition is None:
         found = ", ".join(item.type for item in statements[:5]) or "nothing"
         raise DataError("no_definition", f"one function definition expected, found: {found}")

@@ -4,8 +4,8 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import version
+from typing import NamedTuple
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -100,9 +100,12 @@ def iter_tokens(node: Node, *, comments: bool = False) -> Iterator[Node]:
             yield current
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """The parts of one function definition; all offsets are bytes of the parsed source."""
+class Definition(NamedTuple):
+    """The parts of one function definition; all offsets are bytes of the parsed source.
+
+    A named tuple: there is one for every method and old version of it, and a frozen dataclass costs four times as much
+    to make.
+    """
 
     node: Node
     """The whole definition: `decorated_definition`, or `function_definition` without decorators."""
@@ -133,15 +136,20 @@ def definition_of(node: Node) -> Definition | None:
     function = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
     if function is None or function.type != "function_definition":
         return None
-    body = function.child_by_field_name("body")
-    backwards = range(function.child_count - 1, -1, -1)
-    colon = next((child for place in backwards if (child := function.child(place)) and child.type == ":"), None)
-    if body is None or colon is None or body.type != "block":
-        return None
-    places = range(body.named_child_count)
-    inside = (child for place in places if (child := body.named_child(place)) and child.type not in _NO_STATEMENT)
-    first = next(inside, None)
-    docstring = None if first is None or docstring_value(first) is None else first
+    parts = function.children
+    colon, body = parts[-2:]
+    if body.type != "block" or colon.type != ":":  # syntax errors or comments around them
+        found = function.child_by_field_name("body")
+        colons = [part for part in parts if part.type == ":"]
+        if found is None or found.type != "block" or not colons:
+            return None
+        colon, body = colons[-1], found
+    docstring = None
+    for place in range(body.named_child_count):
+        statement = body.named_child(place)
+        if statement.type not in _NO_STATEMENT:
+            docstring = None if docstring_value(statement) is None else statement
+            break
     return Definition(node, function, body, colon.end_byte, docstring)
 
 

@@ -9,13 +9,17 @@ from features.ast_counts import count_nodes
 from features.complexity import Metrics, measure
 from features.lexical import CONDITIONS
 from features.parsing import parse_method
+from features.syntax import measure_syntax
 from schemas.errors import DataError
 from tests.features.golden import GOLDEN
 
 
 def metrics(code: str) -> Metrics:
     parsed = parse_method(code)
-    return measure(parsed, count_nodes(parsed.tree)[1])
+    counts, landmarks = count_nodes(parsed.tree)
+    by_nodes = measure(parsed, landmarks)
+    assert measure_syntax(parsed) == (counts, by_nodes)
+    return by_nodes
 
 
 def complexity(body: str) -> int:

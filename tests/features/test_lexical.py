@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from features import lexical
-from features.lexical import Tally, tally
+from features.lexical import Tally, lex
 from tests.features.golden import GOLDEN
 from tests.features.plain_tally import plain_tally
+
+
+def tally(text: bytes) -> Tally:
+    return lexical.tally(lex(text))
+
 
 CODES = [code.replace("\r\n", "\n").replace("\r", "\n").encode() for code, _ in GOLDEN.values()]
 

@@ -17,6 +17,7 @@ from tree_sitter import Node
 from features.ast_counts import count_nodes
 from features.complexity import Metrics, measure
 from features.parsing import ParsedCode, parse_method
+from features.syntax import measure_syntax
 from schemas.errors import DataError
 from tests.features.real_code import methods_of
 
@@ -166,7 +167,9 @@ def by_lizard(code: str, line: int) -> Metrics | None:
 
 def compare(code: str) -> tuple[ParsedCode, Metrics, Metrics | None]:
     parsed = parse_method(code)
-    ours = measure(parsed, count_nodes(parsed.tree)[1])
+    counts, landmarks = count_nodes(parsed.tree)
+    ours = measure(parsed, landmarks)
+    assert measure_syntax(parsed) == (counts, ours)
     return parsed, ours, by_lizard(code, parsed.definition.function.start_point[0] + 1)
 
 
