@@ -118,11 +118,13 @@ def _mine(run: Run, clone: Clone, disk: "_Disk", source: Source, n_workers: int)
             reading: list[Future[Unit]] = []
 
             def read() -> None:
-                reading.append(thread.submit(steps.read_cutoff, run, clone))
+                if not reading:
+                    reading.append(thread.submit(steps.read_cutoff, run, clone))
 
+            if not is_partial(clone.git_dir):  # else both would fetch at the same time
+                read()  # beside the planning, which is one worker's
             unit = steps.mine_commits(run, clone, n_workers, beside=read)
-            if not reading:
-                read()
+            read()
             reading[0].result()
         return unit
 

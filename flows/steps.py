@@ -20,8 +20,8 @@ from schemas.errors import DataError
 from schemas.records import Exclusion, RepositoryRecord, StageReport, count_reasons
 from warehouse.ledger import Unit, unit_key
 
-# Each share lists the tree anew, which costs as much as reading some ten files.
-_MAX_CUTOFF_SHARES = 16
+_CUTOFF_SHARES = 4  # for each worker: with 2 the time that sympy takes differed by a tenth from run to run
+_MAX_CUTOFF_SHARES = 16  # each lists the tree anew, which costs as much as reading some ten files
 
 
 def report_sources(run: Run, unusable: Sequence[Exclusion], mined: Sequence[Unit]) -> StageReport:
@@ -151,9 +151,9 @@ def read_cutoff(run: Run, clone: Clone) -> Unit:
 def _read_old_tree(run: Run, job: work.Job, clone: Clone, commit: CutoffCommit) -> list[Packed[OldMethods]]:
     """Have the workers read a tree at the cutoff."""
     fetch_cutoff(clone, commit.commit_id)
-    # Twice as many shares as workers, since these come to them one after the other from the ranges that they mine. No
-    # more wait than there are workers, lest what puts the ranges together comes last.
-    n_shares = 2 * run.workers if run.workers > 1 else 1
+    # Several for each worker, since these come to them one after the other from the ranges that they mine. No more wait
+    # than there are workers, and short ones, lest what puts the ranges together comes last.
+    n_shares = _CUTOFF_SHARES * run.workers if run.workers > 1 else 1
     n_shares = min(n_shares, _MAX_CUTOFF_SHARES)
 
     def read(share: int) -> Packed[OldMethods]:
