@@ -17,7 +17,7 @@ from dedup.jaccard import Pairs, TokenSets, join_sets, verify
 # Up to here the products take about a second at most (measured: 4.1 million matches of 588,000 ids in 0.26 s), no
 # longer than importing numba and loading the compiled code.
 _MAX_MATCHES = 20_000_000
-_MAX_IDS = 2_000_000
+MAX_PLAIN_IDS = 2_000_000
 
 
 def join_within(sets: TokenSets, threshold: Fraction, min_distinct: int, threads: int | None = None) -> Iterator[Pairs]:
@@ -47,7 +47,9 @@ def join_between(
     must come from one tokenizer. `threads` (default: all cores) changes neither pairs nor their order.
     """
     n_rows = len(rows.sizes)
-    both = join_sets([rows, references], rows.vocab_size) if len(rows.ids) + len(references.ids) <= _MAX_IDS else None
+    both = (
+        join_sets([rows, references], rows.vocab_size) if len(rows.ids) + len(references.ids) <= MAX_PLAIN_IDS else None
+    )
     compared = None if both is None else np.flatnonzero(both.sizes >= max(min_distinct, 1))
     search = None if both is None or compared is None else _small_search(both, compared, threshold)
     if both is None or compared is None or search is None:
@@ -65,7 +67,7 @@ def join_between(
 
 def _small_search(sets: TokenSets, compared: npt.NDArray[np.int64], threshold: Fraction) -> Search | None:
     """Return the search by sparse products, None when it would cost more than loading the compiled join."""
-    if len(sets.ids) > _MAX_IDS:
+    if len(sets.ids) > MAX_PLAIN_IDS:
         return None
     search = prepare_search(sets.take(compared), threshold)
     return search if search.n_matches <= _MAX_MATCHES else None

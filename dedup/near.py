@@ -11,10 +11,9 @@ import numpy.typing as npt
 from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs, merge_duplicates
 from dedup.equal import Groups, expand_pairs, group_equal
 from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reaches
-from dedup.join import join_between, join_within
+from dedup.join import MAX_PLAIN_IDS, join_between, join_within
 
 Similarities = npt.NDArray[np.float64]
-_LARGE_IDS = 2_000_000  # as in dedup.join: sets of so many ids were joined by compiled code, which is loaded by now
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ def explain_removals(sets: TokenSets, near: NearDuplicates, threshold: Fraction)
 
 def _overlaps(sets: TokenSets, left: Ints, right: Ints) -> Ints:
     """Return the size of the intersection of each pair."""
-    if len(sets.ids) <= _LARGE_IDS:
+    if len(sets.ids) <= MAX_PLAIN_IDS:  # above, the compiled code has joined them and is loaded
         return join_pairs(count_common(sets, left, right)).common
     from dedup.overlaps import count_overlaps  # numba takes a second to import
 

@@ -96,6 +96,7 @@ def narrow_rank(rank: Int64s) -> Ranks:
     return raised.astype(np.uint16) if n_ranks <= 2**16 else raised.astype(np.int32)
 
 
+@compiled
 def count_ranks(vocab_size: int) -> int:
     """Return the number of ranks that so many ids have: a multiple of the bits of a bitmap."""
     width = 64 * WORDS
@@ -154,7 +155,7 @@ def _translate(offsets: Int64s, ids: Ids, rank: Ranks, out: Ordered) -> None:
 @compiled
 def new_marks(rank: Ranks) -> Marks:
     """Return the working memory that ranks from `narrow_rank` need."""
-    n_words = (len(rank) + 64 * WORDS - 1) // (64 * WORDS) * WORDS
+    n_words = count_ranks(len(rank)) // 64
     return Marks(np.zeros(n_words, np.uint64), np.zeros((n_words + 63) // 64, np.uint64))
 
 

@@ -153,8 +153,7 @@ def _read_old_tree(run: Run, job: work.Job, clone: Clone, commit: CutoffCommit) 
     fetch_cutoff(clone, commit.commit_id)
     # Several for each worker, since these come to them one after the other from the ranges that they mine. No more wait
     # than there are workers, and short ones, lest what puts the ranges together comes last.
-    n_shares = _CUTOFF_SHARES * run.workers if run.workers > 1 else 1
-    n_shares = min(n_shares, _MAX_CUTOFF_SHARES)
+    n_shares = min(_CUTOFF_SHARES * run.workers, _MAX_CUTOFF_SHARES) if run.workers > 1 else 1
 
     def read(share: int) -> Packed[OldMethods]:
         return run.pool.run(work.read_old_tree, job, clone, commit, share, n_shares)

@@ -87,7 +87,7 @@ class Judge:
         judged |= self._in_forks(unfit, ()) if unfit else {}
         if all(one.steady for one in judged.values()):
             return judged
-        caught = [case for case in cases if not judged[case.number].unfit and is_caught(judged[case.number])]
+        caught = [case for case in cases if not judged[case.number].unfit and _is_caught(judged[case.number])]
         return judged | self._each_alone(caught, judged)
 
     def _each_alone(self, cases: Sequence[Case], judged: Mapping[int, Judged]) -> dict[int, Judged]:
@@ -225,10 +225,10 @@ def _is_steady(tests: Sequence[str], again: RunReport | None) -> bool:
     """Tell whether what failed with every mock failed again, as far as it was run."""
     if again is None or again.problems:
         return True
-    return all(again.test(nodeid).own_failure for nodeid in tests[: -LAST - 1 : -1])
+    return all(again.test(nodeid).own_failure for nodeid in tests[-LAST:])
 
 
-def is_caught(judged: Judged) -> bool:
+def _is_caught(judged: Judged) -> bool:
     """Tell whether every mock was caught."""
     return bool(judged.results) and judged.results[-1].verdict is Verdict.CAUGHT
 

@@ -101,42 +101,40 @@ def run_job(
     SandboxError when the sandbox fails; everything that tests can do is in the report.
     """
     key = secrets.token_bytes(32)
-    text = job_text(built, job)
+    values = job_values(built, job)
     if isinstance(session, ResidentSession) and not files:
-        report = session.report(text, key, env or {}, limits)
+        report = session.report(values, key, env or {}, limits)
         if report is not None:
             return report
     result = session.exec(
         (built.python, "-I", "-S", "-c", _BOOT, FOLDER, JOB, KEY),
-        files={**runner_files(), JOB: text.encode(), KEY: key.hex().encode(), **(files or {})},
+        files={**runner_files(), JOB: json.dumps(values).encode(), KEY: key.hex().encode(), **(files or {})},
         env=env,
         limits=limits,
     )
     return read_report(result, key)
 
 
-def job_text(built: BuiltEnvironment, job: Job) -> str:
-    """Return a job as the runner reads it."""
-    return json.dumps(
-        {
-            "mode": job.mode,
-            "args": [*built.environment.pytest_args, *_OPTIONS],
-            "ids": None if job.ids is None else list(job.ids),
-            "excluded": list(job.excluded),
-            "reverse": job.reverse,
-            "stop": job.stop,
-            **({} if job.targets is None else {"targets": [list(target) for target in job.targets]}),
-            "jobs": list(job.jobs),
-            "tests": list(job.tests),
-            "budgets": [[budget.cpu_seconds, budget.wall_seconds] for budget in job.budgets],
-            "budget": [job.default.cpu_seconds, job.default.wall_seconds],
-            "bare": job.bare,
-            "configured": job.configured,
-            "imports": list(job.imports),
-            "to_end": job.to_end,
-            "first": job.first,
-        }
-    )
+def job_values(built: BuiltEnvironment, job: Job) -> dict[str, Any]:
+    """Return a job as the runner reads it from JSON."""
+    return {
+        "mode": job.mode,
+        "args": [*built.environment.pytest_args, *_OPTIONS],
+        "ids": None if job.ids is None else list(job.ids),
+        "excluded": list(job.excluded),
+        "reverse": job.reverse,
+        "stop": job.stop,
+        **({} if job.targets is None else {"targets": [list(target) for target in job.targets]}),
+        "jobs": list(job.jobs),
+        "tests": list(job.tests),
+        "budgets": [[budget.cpu_seconds, budget.wall_seconds] for budget in job.budgets],
+        "budget": [job.default.cpu_seconds, job.default.wall_seconds],
+        "bare": job.bare,
+        "configured": job.configured,
+        "imports": list(job.imports),
+        "to_end": job.to_end,
+        "first": job.first,
+    }
 
 
 class ResidentSession:
@@ -149,35 +147,38 @@ class ResidentSession:
     def __init__(self, session: Session, built: BuiltEnvironment) -> None:
         self.session = session
         self.built = built
-        self.given_up = not isinstance(session, Talker)
+        self.talker = session if isinstance(session, Talker) else None
         self.limits: Limits | None = None
         self.talk: Talk | None = None
         self.stack = ExitStack()
 
-    def report(self, text: str, key: bytes, env: Mapping[str, str], limits: Limits) -> ExecReport | None:
+    @property
+    def given_up(self) -> bool:
+        """Tell whether every job is run by itself from now on."""
+        return self.talker is None
+
+    def report(self, job: Mapping[str, Any], key: bytes, env: Mapping[str, str], limits: Limits) -> ExecReport | None:
         """Run a job; None when it has to be run by itself."""
         shared = replace(limits, wall_seconds=0.0, cpus=1.0)
-        if self.given_up or (self.limits is not None and self.limits != shared):
+        if self.talker is None or (self.limits is not None and self.limits != shared):
             return None
         if self.talk is None:
-            self.talk = self._open(shared)
+            self.talk = self._open(self.talker, shared)
         end = secrets.token_hex(16)
         variables = {name: value for name, value in env.items() if value != self.built.env.get(name)}
-        request = json.dumps({"job": json.loads(text), "key": key.hex(), "variables": variables, "end": end})
-        result = self.talk.ask(request.encode(), f"{end}\n".encode(), limits) if self.talk else None
+        request = json.dumps({"job": job, "key": key.hex(), "variables": variables, "end": end})
+        result = self.talk.ask(request.encode(), f"{end}\n".encode(), limits)
         report = None if result is None else read_report(result, key)
         if report is None or run_fault(report) or report.main.hung:
-            self.given_up = True
+            self.talker = None
             self.close()
             return None
         return report
 
-    def _open(self, limits: Limits) -> Talk | None:
-        if not isinstance(self.session, Talker):
-            return None
+    def _open(self, talker: Talker, limits: Limits) -> Talk:
         argv = (self.built.python, "-I", "-S", "-c", _DESK, FOLDER)
         self.limits = limits
-        return self.stack.enter_context(self.session.talk(argv, files=runner_files(), limits=limits))
+        return self.stack.enter_context(talker.talk(argv, files=runner_files(), limits=limits))
 
     def close(self) -> None:
         """End the resident."""

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from miners.places import clone_folder
@@ -26,7 +27,7 @@ from sandbox.environment import BuiltEnvironment
 from sandbox.exported import exported
 from sandbox.protocol import Limits, SandboxSpec, Session
 from schemas.errors import DataError
-from schemas.execution import RealCode, RealCodeConfig
+from schemas.execution import MockResult, RealCode, RealCodeConfig
 from scoring.release import TaskRelease, read_release
 
 # A mock whose tests have not ended by then, or in four times what the original took for all tests and ten seconds,
@@ -129,8 +130,8 @@ def run_jobs(session: Session, built: BuiltEnvironment, jobs: Sequence[object], 
 
 def make_jobs(tasks: Sequence[RealCode]) -> Iterator[dict[str, object]]:
     """Yield the runs of one tree: the original with the tests of all tasks, then every mock of every task."""
-    args = tasks[0].environment.pytest_args
     everything = sorted({nodeid for task in tasks for nodeid in task.PASS_TO_PASS})
+    args = tasks[0].environment.pytest_args
     yield {"args": args, "ids": everything, "path": "", "text": "", "seconds": 10 * RUN_SECONDS}
     for task in tasks:
         # What hangs with a mock must not keep those from running that are to fail.
@@ -139,15 +140,26 @@ def make_jobs(tasks: Sequence[RealCode]) -> Iterator[dict[str, object]]:
         for place, mock in enumerate(task.mocks):
             # Every other mock in the opposite order: what fails behind others alone is none of FAIL_TO_PASS.
             ids = [*first[::-1], *rest[::-1]] if place % 2 else [*first, *rest]
-            text = task.left_context + mock.body + task.right_context
-            yield {"args": args, "ids": ids, "path": task.path, "text": text, "seconds": RUN_SECONDS}
+            yield _mocked(task, mock, ids)
+
+
+def _mocked(task: RealCode, mock: MockResult, ids: Sequence[str]) -> dict[str, object]:
+    """Return the run of tests with one of a task's mocks."""
+    text = task.left_context + mock.body + task.right_context
+    args = task.environment.pytest_args
+    return {"args": args, "ids": list(ids), "path": task.path, "text": text, "seconds": RUN_SECONDS}
+
+
+def _by_task(tasks: Sequence[RealCode], outcomes: Sequence[Outcome]) -> Iterator[tuple[RealCode, list[Outcome]]]:
+    """Yield each task with the outcomes of its mocks, which are the next of `outcomes`."""
+    rest = iter(outcomes)
+    for task in tasks:
+        yield task, list(islice(rest, len(task.mocks)))
 
 
 def failing_with_every_mock(tasks: Sequence[RealCode], outcomes: Sequence[Outcome]) -> Iterator[frozenset[str]]:
     """Yield, for each task, the covering tests that failed with every mock; `outcomes` as `make_jobs` has them."""
-    rest = outcomes[1:]
-    for task in tasks:
-        mocked, rest = rest[: len(task.mocks)], rest[len(task.mocks) :]
+    for task, mocked in _by_task(tasks, outcomes[1:]):
         yield frozenset(task.PASS_TO_PASS).intersection(*(outcome.failed for outcome in mocked))
 
 
@@ -159,34 +171,30 @@ def doubts(tasks: Sequence[RealCode], outcomes: Sequence[Outcome]) -> list[tuple
 
 def settle(session: Session, built: BuiltEnvironment, asked: Sequence[tuple[RealCode, str]], limits: Limits) -> Settled:
     """Return which of the tests in doubt fail with every mock by themselves."""
-    jobs = []
-    for task, nodeid in asked:
-        for mock in task.mocks:
-            text = task.left_context + mock.body + task.right_context
-            args = task.environment.pytest_args
-            jobs.append({"args": args, "ids": [nodeid], "path": task.path, "text": text, "seconds": RUN_SECONDS})
+    jobs = [_mocked(task, mock, [nodeid]) for task, nodeid in asked for mock in task.mocks]
     outcomes = run_jobs(session, built, jobs, limits) if jobs else []
-    settled = {}
-    for task, nodeid in asked:
-        mocked, outcomes = outcomes[: len(task.mocks)], outcomes[len(task.mocks) :]
-        settled[task.row_id, nodeid] = all(nodeid in outcome.failed for outcome in mocked)
-    return settled
+    runs = zip(asked, _by_task([task for task, _ in asked], outcomes), strict=True)
+    return {
+        (task.row_id, nodeid): all(nodeid in outcome.failed for outcome in mocked)
+        for (task, nodeid), (_, mocked) in runs
+    }
 
 
 def complaints(
     tasks: Sequence[RealCode], outcomes: Sequence[Outcome], settled: Settled
 ) -> Iterator[tuple[RealCode, str]]:
     """Yield what differs from the record, by task."""
-    original, rest = outcomes[0], outcomes[1:]
-    for task in tasks:
-        mocked, rest = rest[: len(task.mocks)], rest[len(task.mocks) :]
+    original = outcomes[0]
+    for task, mocked in _by_task(tasks, outcomes[1:]):
         wrong = sorted(set(task.PASS_TO_PASS) - original.passed)
         if wrong:
             yield task, f"does not pass on the original: {wrong[0]}"
         for mock, outcome in zip(task.mocks, mocked, strict=True):
             if not outcome.failed:
                 yield task, f"nothing fails with {mock.kind.value}"
-        for nodeid, fails in ((nodeid, fails) for (row_id, nodeid), fails in settled.items() if row_id == task.row_id):
+        for (row_id, nodeid), fails in settled.items():
+            if row_id != task.row_id:
+                continue
             if nodeid in task.FAIL_TO_PASS and not fails:
                 yield task, f"in FAIL_TO_PASS, but does not fail with every mock: {nodeid}"
             if nodeid not in task.FAIL_TO_PASS and fails:

@@ -169,7 +169,7 @@ class Server:
                 return
             ids = [id_ for id_ in ids if id_ in failed]
         if job.get("again") and len(ids) > 1:
-            self.attempt(base + AGAIN, job, job["variants"][0], ids[: -LAST - 1 : -1])
+            self.attempt(base + AGAIN, job, job["variants"][0], ids[-LAST:][::-1])
         if job.get("control"):
             first = self.controls.setdefault(tuple(wanted), base + CONTROL)
             if first == base + CONTROL:

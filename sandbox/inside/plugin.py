@@ -213,18 +213,20 @@ class Imports:
 
     def look(self) -> None:
         """Tell what is of the tree already, and note what else is there; garbage is collected from now on."""
-        names = of_tree(self.places)
-        if names:
-            self.sender.send("early", text=", ".join(names)[:MAX_TEXT])
+        self.tell_of_tree("early")
         self.before = frozenset(sys.modules)
         gc.enable()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Tell whether conftests have brought something of the tree."""
+        self.tell_of_tree("conftests")
+
+    def tell_of_tree(self, kind: str) -> None:
+        """Tell which modules of the tree are loaded by now, if any."""
         names = of_tree(self.places)
         if names:
-            self.sender.send("conftests", text=", ".join(names)[:MAX_TEXT])
+            self.sender.send(kind, text=", ".join(names)[:MAX_TEXT])
 
     def pytest_collection_finish(self) -> None:
         """Tell which modules conftests and test modules have loaded since then."""

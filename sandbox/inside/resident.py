@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from .forks import FAILURE, fork, report_abort
+from .forks import fork
 from .processes import adopt_orphans, end_children
-from .suite import Parts, name_program, start_tracer
+from .suite import Parts, name_program, run_pytest, start_tracer
 from .tracing import Places, of_tree
 from .wire import Sender, receive_text
 
@@ -75,11 +75,4 @@ def reside(channel: socket.socket, args: list[str], places: Places) -> int:
     """Load pytest and its plugins, and run each job that comes in a fork; returns in a fork that has run its job."""
     name_program(args)
     resident = Resident(channel, places)
-    try:
-        status = int(pytest.main(list(args), plugins=[resident]))
-    except BaseException as error:
-        if resident.parts is None or resident.parts.fresh is None:
-            raise
-        report_abort(resident.parts.sender, error)  # nothing may run behind it in this copy
-        return FAILURE
-    return FAILURE if resident.parts is None else resident.parts.finish(status)
+    return run_pytest(args, [resident], lambda: resident.parts)

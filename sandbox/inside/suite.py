@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .forks import FAILURE, report_abort
@@ -84,8 +85,6 @@ def run(sender: Sender, job: dict[str, Any]) -> int:
     """Run pytest once in this process: the wanted tests, or a server instead of them."""
     places = prepare()
     tracer = start_tracer(job, places)
-    import pytest
-
     name_program(job["args"])
     parts = Parts(sender, job, places, tracer)
     hosted = of_tree(places)
@@ -96,11 +95,20 @@ def run(sender: Sender, job: dict[str, Any]) -> int:
 
         preload()
         parts.fresh.serve()
+    return run_pytest(job["args"], parts.plugins, lambda: parts)
+
+
+def run_pytest(args: list[str], plugins: list[object], parts_of: Callable[[], Parts | None]) -> int:
+    """Go through pytest and return the status to end with; `parts_of` gives what this process, or copy, is by then."""
+    import pytest
+
     try:
-        status = int(pytest.main(list(job["args"]), plugins=parts.plugins))
+        status = int(pytest.main(list(args), plugins=plugins))
     except BaseException as error:
-        if parts.fresh is None:
+        parts = parts_of()
+        if parts is None or parts.fresh is None:
             raise
-        report_abort(sender, error)  # nothing may run behind it in this copy
+        report_abort(parts.sender, error)  # nothing may run behind it in this copy
         return FAILURE
-    return parts.finish(status)
+    parts = parts_of()
+    return FAILURE if parts is None else parts.finish(status)

@@ -135,7 +135,7 @@ def test_cluster_of_thousands_of_near_duplicates() -> None:
 def test_row_that_a_chain_leads_to_its_keeper_has_the_similarity_to_it(
     monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
-    monkeypatch.setattr(dedup.near, "_LARGE_IDS", large)
+    monkeypatch.setattr(dedup.near, "MAX_PLAIN_IDS", large)
     sets = sets_from([set(range(start, start + 20)) for start in range(8)])
     removals = explain_removals(sets, find_near_duplicates(sets, SEVEN_TENTHS, 5), SEVEN_TENTHS)
     assert removals.position.tolist() == [1, 2, 3, 4, 5, 6, 7]

@@ -81,7 +81,7 @@ def test_large_collections_go_to_the_compiled_join(monkeypatch: pytest.MonkeyPat
     sets = sets_of(real_functions(800, seed=22))
     one, other = sets.take(np.arange(300)), sets.take(np.arange(300, 800))
     expected = [columns(join_within(sets, SEVEN_TENTHS, 5)), columns(join_between(one, other, SEVEN_TENTHS, 5))]
-    for limit in ("_MAX_MATCHES", "_MAX_IDS"):
+    for limit in ("_MAX_MATCHES", "MAX_PLAIN_IDS"):
         with monkeypatch.context() as patch:
             patch.setattr(dedup.join, limit, 1_000)
             patch.setattr(dedup.join, "iter_candidates", None)
