@@ -53,7 +53,8 @@ def child(job, name):
     # Only the original leaves byte code: a mock has a later time, so that none of it is taken for the mock's.
     sys.dont_write_bytecode = bool(job["path"])
     with open(name, "w") as out:
-        code = int(pytest.main([*job["args"], *job["ids"]], plugins=[Told(out)]))
+        # No trace of a failure is read: to lay out hundreds of them costs more than their tests.
+        code = int(pytest.main([*job["args"], "--tb=no", *job["ids"]], plugins=[Told(out)]))
         out.write(json.dumps(["", "exit", code]) + "\\n")
     os._exit(0)
 
