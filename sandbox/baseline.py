@@ -42,7 +42,7 @@ class Baseline:
     stable: frozenset[str]
     """Tests that enter a target and passed in every run."""
     flaky: tuple[str, ...]
-    """Tests that enter a target and passed in some runs only, in order."""
+    """Tests that enter a target and passed in some runs only, or passed and measure time, in order."""
     seconds: Mapping[str, float]
     """Longest duration of each stable test, the throttled run left out."""
     entered: Mapping[int, frozenset[str]]
@@ -89,12 +89,13 @@ def run_originals(
     """Run the suite `config.runs` times in other orders and with other hash seeds, and once throttled.
 
     The first run is that of every test; the others leave out tests that enter no target in it, of which nothing is to
-    be known. DataError when nothing can be proven with it: `no_tests`, `collection_error`, `runner_self_hosted`,
-    `suite_too_slow`, `suite_flaky`, `all_tests_fail` or what all tests miss (`needs_network` ...), `timeout`, `oom`,
-    `disk_full`, `pids`.
+    be known, and those that measure time: with a mock they would tell how fast the machine is. DataError when nothing
+    can be proven with it: `no_tests`, `collection_error`, `runner_self_hosted`, `suite_too_slow`, `suite_flaky`,
+    `all_tests_fail` or what all tests miss (`needs_network` ...), `timeout`, `oom`, `disk_full`, `pids`.
     """
     excluded: list[str] = []
     reports: list[ExecReport] = []
+    entering: list[str] = []
     ids: list[str] | None = None
     for number in range(config.runs + 1):
         seed, zone, reverse = VARIATIONS[number % len(VARIATIONS)] if number < config.runs else VARIATIONS[0]
@@ -109,10 +110,11 @@ def run_originals(
         reports.append(_run_suite(session, built, job, env, config, share, excluded))
         if number == 0:
             _check_first(reports[0])
-            ids = _entering(reports[0])
+            entering, timed = _entering(reports[0]), set(reports[0].main.timed)
+            ids = [id_ for id_ in entering if id_ not in timed]
             if not ids:
                 break
-    return _summary(reports, ids or (), excluded)
+    return _summary(reports, entering, excluded)
 
 
 def _entering(report: ExecReport) -> list[str]:
@@ -208,7 +210,7 @@ def _summary(reports: Sequence[ExecReport], ids: Sequence[str], excluded: Sequen
     order = tuple(reports[0].main.collected)
     runs = [report.main.tests for report in reports]
     passed = [frozenset(id_ for id_, test in run.items() if test.outcome is TestOutcome.PASSED) for run in runs]
-    stable = frozenset(ids).intersection(*passed) - set(excluded)
+    stable = frozenset(ids).intersection(*passed) - set(excluded) - set(reports[0].main.timed)
     flaky = tuple(id_ for id_ in ids if id_ not in stable and any(id_ in one for one in passed))
     if not stable and flaky:
         raise DataError("suite_flaky", f"none of the {len(ids)} tests that enter a function passes in every run")

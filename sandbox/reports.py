@@ -80,6 +80,8 @@ class RunReport:
 
     collected: list[str] = field(default_factory=list)
     """Node ids in the order in which they were to run."""
+    timed: list[str] = field(default_factory=list)
+    """Tests that measure time, in the same order, where that was asked for."""
     phases: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     """Reports by node id."""
     hung: list[str] = field(default_factory=list)
@@ -125,6 +127,8 @@ class RunReport:
                 self.phases.setdefault(nodeid, []).append({**_PASSED, "seconds": seconds})
         elif kind == "collected":
             self.collected.extend(record["ids"])
+        elif kind == "timed":
+            self.timed.extend(record["ids"])
         elif kind == "entered":
             self.entered.setdefault((record["target"], record["phase"]), []).extend(record["ids"])
         elif kind == "hang":

@@ -20,8 +20,8 @@ JOB = f"{HANDED_IN}/job.json"
 # In the tree, because nothing else can be removed from inside; the supervisor does that before it starts anything.
 KEY = f"{SOURCE}/.postquem-key"
 _MODULES = (
-    "__init__", "desk", "forks", "fresh", "mutate", "plugin", "processes", "resident", "runner", "suite", "supervisor",
-    "tracing", "warmed", "wire",
+    "__init__", "clocks", "desk", "forks", "fresh", "mutate", "plugin", "processes", "resident", "runner", "suite",
+    "supervisor", "tracing", "warmed", "wire",
 )  # fmt: skip
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "

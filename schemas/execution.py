@@ -152,7 +152,7 @@ class RealCode(DataPoint):
     runs: int
     """Runs of the original."""
     flaky_tests: tuple[str, ...]
-    """Covering tests that did not agree with themselves and were left out."""
+    """Covering tests that did not agree with themselves, or measure time, and were left out."""
 
 
 class BackendName(StrEnum):
@@ -230,7 +230,7 @@ class RealCodeRun:
     n_tests: int = 0
     """Tests of the repository that were collected."""
     n_flaky: int = 0
-    """Tests that enter a candidate and did not agree with themselves."""
+    """Tests that enter a candidate and did not agree with themselves, or measure time."""
     n_candidates: int = 0
     """Functions that were looked at."""
     n_mocks: int = 0

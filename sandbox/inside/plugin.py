@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from .clocks import measures_time
 from .forks import Progress
 from .tracing import IMPORT, Key, Places, Tracer, foreign, of_tree
 from .wire import Sender
@@ -133,6 +134,7 @@ class Selection:
         self.choose(job.get("ids"))
         self.excluded = frozenset(job.get("excluded", ()))
         self.reverse = bool(job.get("reverse"))
+        self.first = bool(job.get("first"))
         self.root = os.getcwd()
 
     def choose(self, ids: Collection[str] | None) -> None:
@@ -185,10 +187,14 @@ class Selection:
             items.reverse()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell which tests will run, in order."""
+        """Tell which tests will run, in order, and the first time which of them measure time."""
         ids = [item.nodeid for item in session.items]
         for part in chunks(ids):
             self.sender.send("collected", ids=part)
+        if self.first:
+            for part in chunks([item.nodeid for item in session.items if measures_time(getattr(item, "obj", None))]):
+                if part:
+                    self.sender.send("timed", ids=part)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell that pytest itself or a plugin broke."""

@@ -74,6 +74,7 @@ class TestWeakAndFlakyTests:
             "step": "mock_timeout",
             "ordered": "only_flaky_tests",
             "hashed": "only_flaky_tests",
+            "timed": "only_flaky_tests",
             "forged": "mock_survived",
             "uncovered": "not_covered",
             "failing": "not_covered",

@@ -137,7 +137,7 @@ def test_what_runs_inside_needs_no_newer_python_than_environments_have(path: str
 
 
 STANDARD = {
-    "__future__", "_operator", "_sha2", "_sha256", "collections", "contextlib", "ctypes", "functools", "gc", "hashlib",
-    "importlib", "inspect", "json", "mmap", "os", "pathlib", "random", "select", "shutil", "signal", "socket", "struct",
-    "sys", "tempfile", "textwrap", "threading", "time", "types", "typing", "warnings",
+    "__future__", "_operator", "_sha2", "_sha256", "collections", "contextlib", "ctypes", "dis", "functools", "gc",
+    "hashlib", "importlib", "inspect", "json", "mmap", "os", "pathlib", "random", "select", "shutil", "signal",
+    "socket", "struct", "sys", "tempfile", "textwrap", "threading", "time", "types", "typing", "warnings",
 }  # fmt: skip
