@@ -79,7 +79,7 @@ class Judge:
         do not pass so is judged without.
 
         A test fails by itself or behind what others left when a mock broke them. Where a single one is seen to do the
-        latter, every test of the repository meets every mock in a fork of its own.
+        latter, every test of the repository that failed with every mock meets each in a fork of its own.
         """
         cases = [replace(case, again=True) for case in cases]
         judged = self._in_forks(cases, self.baseline.late)
@@ -91,20 +91,20 @@ class Judge:
         return judged | self._each_alone(caught, judged)
 
     def _each_alone(self, cases: Sequence[Case], judged: Mapping[int, Judged]) -> dict[int, Judged]:
-        """Judge the tests that have failed with a mock again, each in forks of its own."""
+        """Judge the tests that have failed with every mock again, each in forks of its own."""
         singles: list[Case] = []
         places: dict[int, list[int]] = {}
         for case in cases:
-            failed = {id_ for result in judged[case.number].results for id_ in result.failing_tests}
-            for id_ in (id_ for id_ in case.tests if id_ in failed):
+            common = _failing_with_all(judged[case.number])
+            for id_ in (id_ for id_ in case.tests if id_ in common and len(case.tests) > 1):
                 places.setdefault(case.number, []).append(len(singles))
                 singles.append(replace(case, number=len(singles), tests=(id_,), again=False))
         wanted = {id_ for case in singles for id_ in case.tests}
         found = self._serve("forks", singles, [id_ for id_ in self.tests if id_ in wanted])
-        return {
-            case.number: _together(case, {singles[place].tests[0]: found[place] for place in places[case.number]})
-            for case in cases
+        alone = {
+            number: {singles[place].tests[0]: found[place] for place in of_case} for number, of_case in places.items()
         }
+        return {case.number: _corrected(case, judged[case.number], alone.get(case.number, {})) for case in cases}
 
     def _in_forks(self, cases: Sequence[Case], imports: Sequence[str]) -> dict[int, Judged]:
         """Judge cases in forks of a process that has loaded these modules, too."""
@@ -233,17 +233,31 @@ def _is_caught(judged: Judged) -> bool:
     return bool(judged.results) and judged.results[-1].verdict is Verdict.CAUGHT
 
 
-def _together(case: Case, alone: Mapping[str, Judged]) -> Judged:
-    """Return what tests say that met the mocks each by itself; those that are not there fail with none."""
+def _failing_with_all(judged: Judged) -> frozenset[str]:
+    """Return the tests that failed with every mock."""
+    first, *others = (frozenset(result.failing_tests) for result in judged.results)
+    return first.intersection(*others)
+
+
+def _corrected(case: Case, judged: Judged, alone: Mapping[str, Judged]) -> Judged:
+    """Return what a case's tests say without those that met the mocks by themselves and did not fail.
+
+    Those that one mock passes over are not asked about the next: they are in none of the lists behind it, unless
+    nothing else is.
+    """
     results: list[MockResult] = []
-    for place in range(len(case.mocks)):
+    for place, together in enumerate(judged.results):
         met = {id_: one.results[place] for id_, one in alone.items() if len(one.results) > place}
-        failing = [id_ for id_, result in met.items() if result.verdict is Verdict.CAUGHT]
-        others = sorted(set(met) - set(failing), key=lambda id_: met[id_].verdict is not Verdict.SURVIVED)
-        first = met[failing[0] if failing else others[0]]
-        results.append(replace(first, failing_tests=tuple(sorted(failing))))
-        if not failing:
+        before = [id_ for id_ in case.tests if id_ in together.failing_tests]
+        failing = [id_ for id_ in before if id_ not in alone or (id_ in met and met[id_].verdict is Verdict.CAUGHT)]
+        if not failing and met:
+            # What kept a test from saying that it passes tells more than that another one passes.
+            results.append(max((met[id_] for id_ in sorted(met)), key=lambda one: one.verdict is not Verdict.SURVIVED))
             break
+        failing = failing or before
+        first = failing[0]
+        detail = met[first].detail if first in met else together.detail if first == before[0] else first
+        results.append(replace(together, failing_tests=tuple(sorted(failing)), detail=detail))
     return Judged(tuple(results), "")
 
 

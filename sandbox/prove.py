@@ -144,14 +144,26 @@ class _Prover:
         judged = self.judge.in_warmed(warmed)
         # What a warmed process cannot judge, a fresh one can: it depends on an import that has been done already.
         fresh += [case for case in warmed if judged[case.number].unfit or _said_nothing(judged[case.number])]
-        self.progress("mocks", len(cases) - len(fresh), len(cases))
-        judged |= self.judge.in_fresh([self._in_fresh(case) for case in fresh])
-        self.progress("mocks", len(cases), len(cases))
-        caught = [case for case in cases if self._caught(case, judged[case.number])]
-        evidence = {case.number: self._evidence(case, judged[case.number].results) for case in caught}
         in_fresh = {case.number for case in fresh}
-        self._confirm([case for case in caught if case.number not in in_fresh], evidence)
+        evidence = self._caught([case for case in warmed if case.number not in in_fresh], judged)
+        # In one call, since fresh processes share what they load from outside the tree.
+        again = [self._confirmation(case, evidence[case.number]) for case in warmed if case.number in evidence]
+        self.progress("mocks", len(cases) - len(fresh), len(cases))
+        self.progress("confirm", 0, len(again))
+        found = self.judge.in_fresh([*map(self._in_fresh, fresh), *again])
+        self.progress("mocks", len(cases), len(cases))
+        self._confirm(again, found, evidence)
+        evidence |= self._caught(fresh, found)
+        self.progress("confirm", len(again), len(again))
         return {found.function.target.row_id: found for found in evidence.values()}
+
+    def _caught(self, cases: Sequence[Case], judged: Mapping[int, Judged]) -> dict[int, Evidence]:
+        """Return the evidence of cases whose mocks were all caught by the same tests."""
+        return {
+            case.number: self._evidence(case, judged[case.number].results)
+            for case in cases
+            if self._is_caught(case, judged[case.number])
+        }
 
     def _in_fresh(self, case: Case) -> Case:
         """Return a case for fresh processes; what runs at import seldom outlives `raise`, so that comes first."""
@@ -181,7 +193,7 @@ class _Prover:
             self._drop(number, DataError("not_covered", "no test enters it"))
         return None
 
-    def _caught(self, case: Case, judged: Judged) -> bool:
+    def _is_caught(self, case: Case, judged: Judged) -> bool:
         """Tell whether every mock was caught by the same tests; note the reason when not."""
         if judged.unfit:
             self._drop(case.number, DataError("mock_infrastructure", judged.unfit))
@@ -210,18 +222,18 @@ class _Prover:
             flaky_tests=tuple(sorted(nodeid for nodeid in self.baseline.flaky if nodeid in entered)),
         )
 
-    def _confirm(self, cases: Sequence[Case], evidence: dict[int, Evidence]) -> None:
-        """Let a process that starts from nothing see each kept function mocked on disk, once: the tests must fail."""
-        again = []
+    def _confirmation(self, case: Case, evidence: Evidence) -> Case:
+        """Return what a process that starts from nothing is to see once more: the function mocked on disk.
+
+        The quickest of the tests that must fail, with the mock that is hardest to tell from the original.
+        """
+        test = min(evidence.fail_to_pass, key=lambda id_: (self.baseline.seconds[id_], id_))
+        mock = next((mock for mock in case.mocks if mock.kind is MockKind.TYPED), case.mocks[0])
+        return replace(case, tests=(test,), mocks=(mock,))
+
+    def _confirm(self, cases: Sequence[Case], judged: Mapping[int, Judged], evidence: dict[int, Evidence]) -> None:
+        """Drop the functions whose test did not fail once more."""
         for case in cases:
-            tests = sorted(evidence[case.number].fail_to_pass, key=lambda id_: (self.baseline.seconds[id_], id_))
-            # The typed default is the mock that is hardest to tell from the original.
-            mock = next((m for m in case.mocks if m.kind is MockKind.TYPED), case.mocks[0])
-            again.append(replace(case, tests=tuple(tests[:1]), mocks=(mock,)))
-        self.progress("confirm", 0, len(again))
-        judged = self.judge.in_fresh(again)
-        self.progress("confirm", len(again), len(again))
-        for case in again:
             result = judged[case.number].results[0]
             if result.verdict is not Verdict.CAUGHT:
                 mocks = evidence.pop(case.number).mocks

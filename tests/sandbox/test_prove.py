@@ -252,6 +252,28 @@ def test_where_tests_leave_something_behind_every_test_meets_the_mocks_by_itself
     ]
 
 
+def test_what_does_not_fail_with_every_mock_is_not_run_again_by_itself(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    failing = "def test_{}():\n    left.append(1)\n    assert m.{}(1) == 2\n    left.clear()\n"
+    files = {
+        "m.py": "def f(n: int) -> int:\n    return n + 1\ndef g(n):\n    return n + 1\n",
+        # b stands behind a and fails, but only with the first mock; that e passes before d gives the file away.
+        "test_m.py": "import m\nleft = []\n"
+        + failing.format("a", "f")
+        + "def test_b():\n    try:\n        n = m.f(1)\n    except Exception:\n        return\n"
+        + "    assert not left or n is not None\n"
+        + failing.format("d", "g") + "def test_e():\n    m.g(1)\n    assert not left\n",
+    }  # fmt: skip
+    first, second = prove_files(small_environment, tmp_path, files, ["m.py"]).evidence
+    assert [(mock.kind, mock.failing_tests) for mock in first.mocks] == [
+        (MockKind.PASS, ("test_m.py::test_a", "test_m.py::test_b")),
+        (MockKind.TYPED, ("test_m.py::test_a",)),
+        (MockKind.RAISE, ("test_m.py::test_a",)),
+    ]
+    assert (first.fail_to_pass, second.fail_to_pass) == (("test_m.py::test_a",), ("test_m.py::test_d",))
+
+
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
