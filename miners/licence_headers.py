@@ -40,10 +40,8 @@ def header_licences(source: bytes) -> tuple[str, ...]:
 
 def header_copyrights(source: bytes) -> tuple[str, ...]:
     """Return the lines of a file's head that name holders of its copyright."""
-    head = source[:_MAX_BYTES]
-    if not _HOLDER.search(head):
-        return ()
-    return copyright_lines(_text(b"\n".join(_leading_text(head.splitlines()))))
+    leading = b"\n".join(_leading_text(source[:_MAX_BYTES].splitlines()))
+    return copyright_lines(_text(leading)) if _HOLDER.search(leading) else ()
 
 
 def _text(data: bytes) -> str:

@@ -31,8 +31,7 @@ _ENDS_LINE = re.compile(rb" *(?:\n|\Z)")
 _F_STRING_LINE = re.compile(rb"^.*[fFtT][rR]?[\"'].*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class TextKeys:
+class TextKeys(NamedTuple):
     """What the bytes of a definition alone say, shared by all definitions with the same bytes."""
 
     text: bytes

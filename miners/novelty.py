@@ -257,7 +257,7 @@ class DefinitionStore:
         own = blob_id if fresh else None
         if any(other_id != own for key in keys for other_id in self._first_by_key.get(key, {}).values()):
             return True
-        return bool(self._noted_like(blob_id, span))
+        return any(other_id not in self._files for other_id in self._noted_like(blob_id, span))
 
     def _read(self, blob_id: str, like: str | None) -> FileDefinitions | DataError:
         try:
@@ -308,9 +308,10 @@ class DefinitionStore:
         the smallest (path, start byte) is named. Every blob of the tree must have been given to `file` or `note`.
         """
         places = self._places(blob_id, span, self._candidates(span, tree), tree)
-        noted = self._noted_like(blob_id, span)
         order = sorted(
-            (not same, min(tree[other_id]), other_id) for other_id, same in noted.items() if other_id in tree
+            (not same, min(tree[other_id]), other_id)
+            for other_id, same in self._noted_like(blob_id, span).items()
+            if other_id in tree and other_id not in self._files
         )
         for renamed, path, other_id in order:
             if places and min(places)[:2] < (renamed, path):
@@ -378,12 +379,12 @@ class DefinitionStore:
                 yield blob_id, other
 
     def _noted_like(self, blob_id: str, span: MethodSpan) -> dict[str, bool]:
-        """Return the blobs, not parsed yet, that may hold a method's tokens, and for each whether under its name."""
+        """Return the noted blobs that may hold a method's tokens, and for each whether under its name."""
         asked = span.keys.text, len(self._noted)
         if self._last_asked[0] != asked:
             sound = not self.file(blob_id).has_error
             self._last_asked = asked, self._sketches.find(self.text(blob_id, span), sound=sound)
-        return {other_id: same for other_id, same in self._last_asked[1].items() if other_id not in self._files}
+        return self._last_asked[1]
 
     def _rank(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> int | None:
         """Return 0 for equal tokens, 1 for tokens equal but for the own name, None for others."""

@@ -25,6 +25,7 @@ _WORD = rb"A-Za-z0-9_\x80-\xff"
 # One-line strings, but none whose braces may hold other ones.
 _STRING = rb"(?:(?<![fFtT])(?<![fFtT][rR])(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'))"
 _PLAIN = rb"[^()\"'#\\]|#[^\n]*+|" + _STRING
+_WORD_BEFORE = re.compile(rb"[" + _WORD + rb"]")
 _NAMED = re.compile(rb"def[ \t]+([" + _WORD + rb"]+)[ \t]*+")
 _HEADER = re.compile(
     _NAMED.pattern + rb"(\((?:" + _PLAIN + rb"|\((?:" + _PLAIN + rb")*+\))*+\)(?:[^:\"'#\\\n]|" + _STRING + rb")*+:)",
@@ -262,8 +263,9 @@ class SketchIndex:
 
 
 def _starts(text: bytes) -> list[int]:
-    """Return where a definition's `def` may stand: its first one, or with decorators any."""
-    starts = [match.start() for match in _DEFINITION.finditer(text)]
+    """Return where a definition's `def` may stand: its first one, or with decorators any that ends no longer word."""
+    found = (match.start() for match in _DEFINITION.finditer(text))
+    starts = [at for at in found if not _WORD_BEFORE.match(text, max(at - 1, 0), at)]
     return starts if text.startswith(b"@") else starts[:1]
 
 
