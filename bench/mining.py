@@ -7,7 +7,8 @@ each file before and after. Both call new what had another name or was not there
 parents' whole trees (moved, renamed, modified and so on), which is more work. The floor is what nobody can leave out:
 `git log --raw`, one `git cat-file --batch` and one parse of each different blob that a commit of the window brings.
 Our cost is also shown for a half and a quarter of the window's commits, and the wall time of `postquem mine` with one
-and two workers, on each repository and on all of them together. Each run is a process of its own.
+and two workers, on each repository and on all of them together. Each run is a process of its own and imports what that
+contestant needs: what others need would cost each a second.
 """
 
 import argparse
@@ -19,15 +20,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.measure import Measurement, measure
-from flows.recipe import build
-from flows.run import Computers, open_run_of
-from flows.steppers import PlainStepper
-from miners.clone import identify, open_clone
-from miners.methods import MethodSpan, find_methods
-from miners.mine import mine_repository
-from miners.syntax import parse
-from schemas.config import Config, MiningConfig, SourceConfig, WindowConfig
-from schemas.records import Novelty
 
 Contestant = Callable[[str, str], int]
 
@@ -51,23 +43,27 @@ def pydriller_parsed_added(repo: str, since: str) -> int:
     """Return the number of new methods by PyDriller's texts and our parsing: lizard and all metrics left out."""
     from pydriller import Repository
 
+    from miners.methods import find_methods
+    from miners.syntax import parse
+
+    def names(source: bytes) -> list[str]:
+        return [span.fun_name for span in find_methods(source, parse(source))]
+
     found = 0
     for commit in Repository(
         repo, since=_moment(since), only_no_merge=True, only_modifications_with_file_types=[".py"]
     ).traverse_commits():
         for file in commit.modified_files:
             if file.filename.endswith(".py") and file.content is not None:
-                before = {span.fun_name for span in _methods(file.content_before or b"")}
-                found += sum(span.fun_name not in before for span in _methods(file.content))
+                before = set(names(file.content_before or b""))
+                found += sum(name not in before for name in names(file.content))
     return found
-
-
-def _methods(source: bytes) -> list[MethodSpan]:
-    return find_methods(source, parse(source))
 
 
 def floor(repo: str, since: str) -> int:
     """Return the number of different blobs that commits of the window bring; each is read and parsed once."""
+    from miners.syntax import parse
+
     blobs = b"".join(blob + b"\n" for blob in dict.fromkeys(_blobs_after(repo, _moment(since).timestamp())))
     with tempfile.TemporaryFile() as ids:
         ids.write(blobs)
@@ -112,6 +108,11 @@ def _blobs_after(repo: str, since: float) -> Iterator[bytes]:
 
 def postquem_added(repo: str, since: str) -> int:
     """Return the number of methods of class `added` that our miner finds, clone included."""
+    from miners.clone import identify, open_clone
+    from miners.mine import mine_repository
+    from schemas.config import MiningConfig, SourceConfig, WindowConfig
+    from schemas.records import Novelty
+
     with tempfile.TemporaryDirectory() as folder:
         place = identify(SourceConfig(git=(repo,), repo="bench/repo"), repo, Path.cwd())
         clone = open_clone(place, Path(folder))
@@ -121,6 +122,12 @@ def postquem_added(repo: str, since: str) -> int:
 
 def postquem_shared(repos: Sequence[str], since: str, n_workers: int) -> int:
     """Return the number of methods of class `added` that `postquem mine` finds with so many workers, clones and all."""
+    from flows.recipe import build
+    from flows.run import Computers, open_run_of
+    from flows.steppers import PlainStepper
+    from schemas.config import Config, SourceConfig, WindowConfig
+    from schemas.records import Novelty
+
     sources = tuple(SourceConfig(git=(repo,), repo=f"bench/{Path(repo).stem}") for repo in repos)
     config, now = Config(sources, WindowConfig(_moment(since))), datetime.now(UTC)
     with (
