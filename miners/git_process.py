@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +56,8 @@ _STDERR_LINES = 5
 # What Linux lets an ordinary user have (fs.pipe-max-size); other systems ignore it.
 _PIPE_BYTES = 1 << 20
 _SKIPPED_BYTES = 1 << 20
+# Trees of a large project's folders take one megabyte.
+_MAX_KEPT_BYTES = 4_000_000
 
 
 def git_environment() -> dict[str, str]:
@@ -202,7 +205,10 @@ class ObjectReader:
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir
         self._contents: Process | None = None
-        self._last: tuple[str, str, bytes] = ("", "", b"")
+        # Commits and trees: a commit is asked for its message and then for its tree, a tree for a folder's licence and
+        # as part of its child's parent.
+        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._kept_bytes = 0
         self._headers: Process | None = None
 
     def __enter__(self) -> "ObjectReader":
@@ -223,8 +229,9 @@ class ObjectReader:
 
         One above `max_bytes` is not held in memory: DataError `file_too_large`.
         """
-        if self._last[0] == object_id:  # a commit is asked for its message and then for its tree
-            return self._last[1:]
+        if object_id in self._kept:
+            self._kept.move_to_end(object_id)
+            return self._kept[object_id]
         if self._contents is None:
             self._contents = self._start("--batch")
         kind, size = self._ask(self._contents, object_id)
@@ -236,9 +243,16 @@ class ObjectReader:
             raise DataError("object_corrupt", f"git cannot read {object_id}")
         if not is_small:
             raise DataError("file_too_large", f"{size} bytes, the limit is {max_bytes}")
-        if kind == "commit":
-            self._last = object_id, kind, data
+        if kind != "blob":
+            self._keep(object_id, kind, data)
         return kind, data
+
+    def _keep(self, object_id: str, kind: str, data: bytes) -> None:
+        """Keep an object at hand; the least recently used ones are dropped."""
+        self._kept[object_id] = kind, data
+        self._kept_bytes += len(data)
+        while self._kept_bytes > _MAX_KEPT_BYTES:
+            self._kept_bytes -= len(self._kept.popitem(last=False)[1][1])
 
     def size(self, object_id: str) -> int:
         """Return an object's size in bytes without reading it; raise DataError as `read` does."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from miners.alike import same_but_idle
 from miners.caches import Tree
 from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, token_hashes
 from miners.rescan import Scanned, rescan, scan_file
@@ -346,9 +347,14 @@ class DefinitionStore:
 
     def compare(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> Likeness:
         """Return how a definition of a blob relates to one of another blob."""
-        same = span.keys.nameless == other.keys.nameless
-        same = same and self.hashes(blob_id, span).exact == self.hashes(other_id, other).exact
+        same = span.keys.nameless == other.keys.nameless and self._same_tokens(blob_id, span, other_id, other)
         return Likeness(same, self._similarity(blob_id, span, other_id, other))
+
+    def _same_tokens(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> bool:
+        is_sound = not (self.file(blob_id).has_error or self.file(other_id).has_error)
+        if is_sound and same_but_idle(self.text(blob_id, span), self.text(other_id, other)):
+            return True
+        return self.hashes(blob_id, span).exact == self.hashes(other_id, other).exact
 
     def _similarity(self, blob_id: str, span: MethodSpan, other_id: str, other: MethodSpan) -> float:
         """Return `similarity` of two definitions' texts."""

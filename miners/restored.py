@@ -86,6 +86,8 @@ class _Wanted:
     """Its tokens from `def` on up to the body, with LF for line ends; none for broken code or when the line is all."""
     body: tuple[bytes, ...]
     """The tokens of its body without the docstring; none for broken code."""
+    longest: bytes
+    """The longest of these, which is in every text with its tokens; empty for broken code."""
 
     def stands_at(self, text: bytes, start: int, end: int) -> bool:
         """Tell whether its tokens, a docstring apart, follow one another in a text from the line with `def` on."""
@@ -112,9 +114,14 @@ class _Search:
         for (blob_id, asked), raw in zip(by_blob.items(), texts, strict=True):
             text = _text(blob_id, raw)
             seen = set()
+            likely: dict[bytes, list[int]] = {}  # by line, which a text repeats often (`def setUp(self):`)
             for match in _DEFINITION.finditer(text):
-                for index in by_line[match.group()]:
-                    if index in asked and index not in seen and self._wanted[index].stands_at(text, *match.span()):
+                line = match.group()
+                if line not in likely:
+                    same = by_line[line]
+                    likely[line] = [index for index in same if index in asked and self._wanted[index].longest in text]
+                for index in likely[line]:
+                    if index not in seen and self._wanted[index].stands_at(text, *match.span()):
                         seen.add(index)
                         found[index] += asked[index]
         return found
@@ -192,6 +199,7 @@ def _describe(row: Method) -> _Wanted:
         key=bytes.fromhex(row.token_key),
         header=() if _compact(b"".join(header)) == line else tuple(header),
         body=tuple(body),
+        longest=max(body, key=len, default=b""),
     )
 
 

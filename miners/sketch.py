@@ -27,12 +27,12 @@ _STRING = rb"(?:(?<![fFtT])(?<![fFtT][rR])(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n
 _PLAIN = rb"[^()\"'#\\]|#[^\n]*+|" + _STRING
 _WORD_BEFORE = re.compile(rb"[" + _WORD + rb"]")
 _NAMED = re.compile(rb"def[ \t]+([" + _WORD + rb"]+)[ \t]*+")
-_HEADER = re.compile(
+HEADER = re.compile(
     _NAMED.pattern + rb"(\((?:" + _PLAIN + rb"|\((?:" + _PLAIN + rb")*+\))*+\)(?:[^:\"'#\\\n]|" + _STRING + rb")*+:)",
     re.DOTALL,
 )
-_TRIVIA = re.compile(rb"(?:[ \t\f\r\n\\]|#[^\r\n]*)*+")
-_DOCSTRING = re.compile(
+TRIVIA = re.compile(rb"(?:[ \t\f\r\n\\]|#[^\r\n]*)*+")
+DOCSTRING = re.compile(
     rb"[rRuU]?(?:\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*+'''"
     rb"|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')[ \t]*+(?:#[^\r\n]*+)?(?=[\r\n]|\Z)",
     re.DOTALL,
@@ -85,7 +85,7 @@ def sketch(text: bytes, at: int, *, whole: bool) -> Sketch:
 
 def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool]:
     """Return a definition's name, its characters from the parameters on, and whether they go on to its end."""
-    header = _HEADER.match(text, at)
+    header = HEADER.match(text, at)
     if header is None:
         named = _NAMED.match(text, at)
         if named is None:
@@ -97,7 +97,7 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
         return header[1], params, False
     begin = header.end()
     body = _behind_trivia(text, begin)
-    docstring = _DOCSTRING.match(text, body)
+    docstring = DOCSTRING.match(text, body)
     if docstring is not None:
         begin, body = docstring.end(), _behind_trivia(text, docstring.end())
     end = len(text) if whole else _end(text, at, begin)
@@ -115,7 +115,7 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
 
 
 def _behind_trivia(text: bytes, at: int) -> int:
-    found = _TRIVIA.match(text, at)
+    found = TRIVIA.match(text, at)
     return at if found is None else found.end()
 
 
