@@ -25,7 +25,7 @@ _WORD = rb"A-Za-z0-9_\x80-\xff"
 # One-line strings, but none whose braces may hold other ones.
 _STRING = rb"(?:(?<![fFtT])(?<![fFtT][rR])(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'))"
 _PLAIN = rb"[^()\"'#\\]|#[^\n]*+|" + _STRING
-_WORD_BEFORE = re.compile(rb"[" + _WORD + rb"]")
+_WORD_CHAR = re.compile(rb"[" + _WORD + rb"]")
 _NAMED = re.compile(rb"def[ \t]+([" + _WORD + rb"]+)[ \t]*+")
 HEADER = re.compile(
     _NAMED.pattern + rb"(\((?:" + _PLAIN + rb"|\((?:" + _PLAIN + rb")*+\))*+\)(?:[^:\"'#\\\n]|" + _STRING + rb")*+:)",
@@ -68,13 +68,17 @@ def sketch(text: bytes, at: int, *, whole: bool) -> Sketch:
     and goes on behind it.
     """
     name, raw, done = _beginning(text, at, whole=whole)
-    own = _word(name) if name and name in raw else None
+    own = list(_words(raw, name)) if name and name in raw else []
     texts, stopped = [raw.translate(None, _BLANK)], [not done]
-    if own is not None and own.search(raw):
+    if own:
         quote = _QUOTE_OR_HASH.search(raw)
-        cut = own.search(raw, quote.start()) if quote else None  # in a string it would be no name
-        texts.append(own.sub(b"?", raw if cut is None else raw[: cut.start()]).translate(None, _BLANK))
-        stopped.append(not done or cut is not None)
+        quoted = [at for at in own if quote is not None and at >= quote.start()]  # in a string it would be no name
+        until = quoted[0] if quoted else len(raw)
+        starts = [0, *(at + len(name) for at in own if at < until)]
+        ends = [*(at for at in own if at < until), until]
+        pieces = [raw[start:end] for start, end in zip(starts, ends, strict=True)]
+        texts.append(b"?".join(pieces).translate(None, _BLANK))
+        stopped.append(not done or bool(quoted))
     for index, found in enumerate(texts):
         if len(found) >= _LENGTH:
             texts[index], stopped[index] = found[:_LENGTH], False
@@ -179,9 +183,14 @@ def _uncommented(text: bytes) -> tuple[bytes, bool]:
     return b"".join([*pieces, text[position:]]), True
 
 
-@lru_cache(maxsize=4_096)
-def _word(name: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![" + _WORD + rb"])" + re.escape(name) + rb"(?![" + _WORD + rb"])")
+def _words(text: bytes, name: bytes) -> Iterator[int]:
+    """Yield where a name stands as a word of its own."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not _WORD_CHAR.match(text, max(at - 1, 0), at) and not _WORD_CHAR.match(text, end):
+            yield at
+        at = text.find(name, end)
 
 
 class SketchIndex:
@@ -265,7 +274,7 @@ class SketchIndex:
 def _starts(text: bytes) -> list[int]:
     """Return where a definition's `def` may stand: its first one, or with decorators any that ends no longer word."""
     found = (match.start() for match in _DEFINITION.finditer(text))
-    starts = [at for at in found if not _WORD_BEFORE.match(text, max(at - 1, 0), at)]
+    starts = [at for at in found if not _WORD_CHAR.match(text, max(at - 1, 0), at)]
     return starts if text.startswith(b"@") else starts[:1]
 
 

@@ -82,9 +82,11 @@ def decode_source(blob_id: str, raw: bytes) -> SourceFile:
 def _encoding(raw: bytes) -> str:
     """Return the encoding that PEP 263 gives the file; CR alone ends a line too, as in CPython's tokenizer."""
     first, _, rest = _split_line(raw)
-    second = _split_line(rest)[0]
+    head = first + b"\n" + _split_line(rest)[0] + b"\n"
+    if head.isascii() and b"coding" not in head:  # neither mark nor cookie
+        return "utf-8"
     # Only the first two lines may hold the cookie; the other ones are checked when the whole file is decoded.
-    return tokenize.detect_encoding(io.BytesIO(first + b"\n" + second + b"\n").readline)[0]
+    return tokenize.detect_encoding(io.BytesIO(head).readline)[0]
 
 
 def _split_line(data: bytes) -> tuple[bytes, bytes, bytes]:

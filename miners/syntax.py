@@ -54,6 +54,8 @@ def check_comment_runs(source: bytes) -> None:
     refused is the same on every machine. Such lines before all code cost nothing; those inside a string do not
     either, but are counted.
     """
+    if len(source) ** 2 <= MAX_COMMENT_RUN_COST:
+        return
     if _comment_run_bound(source) > MAX_COMMENT_RUN_COST and _comment_run_cost(source) > MAX_COMMENT_RUN_COST:
         raise DataError("comment_run_too_long", "runs of comment lines or lone backslashes are too long to parse")
 
