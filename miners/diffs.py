@@ -22,8 +22,8 @@ _FORMAT = (
 )  # fmt: skip
 # Paths on one command line; Linux allows 2 MB of arguments and paths are at most 4 KB.
 _PATHS_A_CALL = 200
-# Paths of several commits in one call: git compares each name with each of them (1,364 of django's: 1.3 CPU s with 30 to
-# 60 a call, 1.6 with 200 or with 10).
+# Paths of several commits in one call: git compares each name with each of them. 1,364 paths of django cost 1.3 CPU s
+# with 30 to 60 a call, 1.6 with 200 or with 10.
 _PATHS_A_BATCH = 40
 # Longer ones are asked for commit by commit, so that what the operating system refuses is that commit's.
 _MAX_PATH_BYTES = 20_000

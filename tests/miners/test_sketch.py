@@ -77,6 +77,11 @@ def test_others_are_not_found() -> None:
     assert found("def f(self): pass", *files) == {files[2]: True}
 
 
+def test_a_decorator_may_hold_words_that_end_like_a_definition_begins() -> None:
+    files = [f"def f{BODY}", "def g(x): pass\n"]
+    assert found(f"@setup('{{% partialdef x %}}')\ndef f{BODY}", *files) == {files[0]: True}
+
+
 def test_a_definition_cut_short_by_an_error_may_go_on() -> None:
     longer = f"def f{BODY}    more()\n"
     assert found(f"def f{BODY}", longer, sound=False) == {longer: True}
