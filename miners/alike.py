@@ -1,9 +1,15 @@
-"""Whether two definitions have the same tokens, told without a parser where only documentation or layout differs."""
+"""How alike the texts of two definitions are, and without a parser whether only documentation or layout differs."""
 
 import re
+import string
 
 from miners.sketch import DOCSTRING, HEADER, TRIVIA
 
+# `\w` and `\s` of bytes; by translation the pieces cost a tenth of what an expression costs.
+_WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
+_WORDS = bytes(char if char in _WORD_BYTES else ord(" ") for char in range(256))
+_NO_SYMBOL = _WORD_BYTES + string.whitespace.encode()
+_SYMBOLS = [bytes([char]) for char in range(256)]
 # White space but blanks and line feeds, and lines that are joined to the next one: left to the parser.
 _UNUSUAL = re.compile(rb"[\t\f\v\r]|\\\n")
 # In a text without strings over several lines, the first such line is the definition's own.
@@ -11,6 +17,26 @@ _FIRST = re.compile(rb"(?:\A|\n) *+(?:async +)?(?=def )")
 _RAW = (b"r", b"R")
 _IDLE_LINE = re.compile(rb"\n *+(?:#[^\n]*+)?(?=\n|\Z)")
 _F_STRING = re.compile(rb"(?<![A-Za-z0-9_])(?:[fFtT][rR]?|[rR][fFtT])[\"']")
+
+
+def similarity(one: bytes, other: bytes) -> float:
+    """Return the Jaccard similarity of two definitions' texts, 0 to 1, comments and docstrings included.
+
+    It is that of the sets of words (`[A-Za-z0-9_]+`) and of single other characters (bytes) that are no white space.
+    """
+    return 1.0 if one == other else jaccard(pieces(one), pieces(other))
+
+
+def pieces(text: bytes) -> frozenset[bytes]:
+    """Return the words and other characters by which texts are compared."""
+    words = text.translate(_WORDS).split()
+    return frozenset(words).union(_SYMBOLS[char] for char in set(text.translate(None, _NO_SYMBOL)))
+
+
+def jaccard(mine: frozenset[bytes], its: frozenset[bytes]) -> float:
+    """Return the Jaccard similarity of two sets that are not both empty."""
+    n_common = len(mine & its)
+    return n_common / (len(mine) + len(its) - n_common)
 
 
 def same_but_idle(one: bytes, other: bytes) -> bool:

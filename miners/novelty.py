@@ -4,14 +4,13 @@ The pure part (`classify`) works on definitions and a search function; `Definiti
 without parsing whole trees for each commit.
 """
 
-import string
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from miners.alike import same_but_idle
+from miners.alike import jaccard, pieces, same_but_idle, similarity
 from miners.caches import Tree
 from miners.methods import MethodSpan, TextKeys, TokenHashes, indentation, token_hashes
 from miners.rescan import Scanned, rescan, scan_file
@@ -21,11 +20,6 @@ from schemas.records import Novelty
 
 # Oldest first: in a merge the class that shows most of a method in a parent wins.
 _AGE = (Novelty.REFORMATTED, Novelty.MODIFIED, Novelty.MOVED, Novelty.RENAMED)
-# `\w` and `\s` of bytes; by translation the pieces cost a tenth of what an expression costs.
-_WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
-_WORDS = bytes(char if char in _WORD_BYTES else ord(" ") for char in range(256))
-_NO_SYMBOL = _WORD_BYTES + string.whitespace.encode()
-_SYMBOLS = [bytes([char]) for char in range(256)]
 # A method's version before was its version after in an earlier commit; about 6 kB each.
 _MAX_PIECES = 2_000
 # Enough for every distinct method text that a commit's candidates touch; 300 bytes each.
@@ -115,24 +109,6 @@ class Likeness:
 
 
 Compare = Callable[[MethodSpan, FileDefinitions, MethodSpan], Likeness]
-
-
-def similarity(one: bytes, other: bytes) -> float:
-    """Return the Jaccard similarity of two definitions' texts, 0 to 1, comments and docstrings included.
-
-    It is that of the sets of words (`[A-Za-z0-9_]+`) and of single other characters (bytes) that are no white space.
-    """
-    return 1.0 if one == other else _jaccard(_pieces(one), _pieces(other))
-
-
-def _pieces(text: bytes) -> frozenset[bytes]:
-    words = text.translate(_WORDS).split()
-    return frozenset(words).union(_SYMBOLS[char] for char in set(text.translate(None, _NO_SYMBOL)))
-
-
-def _jaccard(mine: frozenset[bytes], its: frozenset[bytes]) -> float:
-    n_common = len(mine & its)
-    return n_common / (len(mine) + len(its) - n_common)
 
 
 def classify(
@@ -360,11 +336,11 @@ class DefinitionStore:
         """Return `similarity` of two definitions' texts."""
         if span.keys.text == other.keys.text:
             return 1.0
-        return _jaccard(self._pieces_of(blob_id, span), self._pieces_of(other_id, other))
+        return jaccard(self._pieces_of(blob_id, span), self._pieces_of(other_id, other))
 
     def _pieces_of(self, blob_id: str, span: MethodSpan) -> frozenset[bytes]:
         found = self._pieces.pop(span.keys.text, None)
-        found = self._pieces[span.keys.text] = _pieces(self.text(blob_id, span)) if found is None else found
+        found = self._pieces[span.keys.text] = pieces(self.text(blob_id, span)) if found is None else found
         if len(self._pieces) > _MAX_PIECES:
             self._pieces.popitem(last=False)
         return found

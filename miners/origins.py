@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from miners.alike import similarity
 from miners.commits import CommitHeader
 from miners.methods import token_hashes
-from miners.novelty import Earlier, similarity
+from miners.novelty import Earlier
 from schemas.records import Method, Novelty
 
 _RESOLVED = (Novelty.RESTORED, Novelty.REPEATED)

@@ -8,13 +8,14 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
+from miners.alike import similarity
 from miners.caches import SourceCache
 from miners.changes import display_path
 from miners.commits import CommitHeader
 from miners.git_process import ObjectReader, read_blobs
 from miners.history import header_digest, header_line
 from miners.methods import MethodSpan, token_hashes
-from miners.novelty import DefinitionStore, Earlier, similarity
+from miners.novelty import DefinitionStore, Earlier
 from miners.origins import Lineage, with_origin
 from miners.partial import fetch_objects, fetch_trees, list_blobs
 from miners.sources import decode_source

@@ -2,6 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from miners.alike import similarity
 from miners.methods import MethodSpan
 from miners.novelty import (
     Classified,
@@ -11,7 +12,6 @@ from miners.novelty import (
     Likeness,
     ParentView,
     classify,
-    similarity,
 )
 from schemas.errors import DataError
 from schemas.records import Novelty

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from miners.novelty import similarity
+from miners.alike import similarity
 from schemas.records import Method, Novelty
 from tests.builders import RepoBuilder
 from tests.oracles.ast_oracle import Truth, extract
