@@ -88,9 +88,13 @@ class Judge:
         if all(one.steady for one in judged.values()):
             return judged
         caught = [case for case in cases if not judged[case.number].unfit and _is_caught(judged[case.number])]
-        return judged | self._each_alone(caught, judged)
+        without = {case.number for case in unfit}
+        judged |= self._each_alone([case for case in caught if case.number not in without], judged, self.baseline.late)
+        return judged | self._each_alone([case for case in caught if case.number in without], judged, ())
 
-    def _each_alone(self, cases: Sequence[Case], judged: Mapping[int, Judged]) -> dict[int, Judged]:
+    def _each_alone(
+        self, cases: Sequence[Case], judged: Mapping[int, Judged], imports: Sequence[str]
+    ) -> dict[int, Judged]:
         """Judge the tests that have failed with every mock again, each in forks of its own."""
         singles: list[Case] = []
         places: dict[int, list[int]] = {}
@@ -100,7 +104,7 @@ class Judge:
                 places.setdefault(case.number, []).append(len(singles))
                 singles.append(replace(case, number=len(singles), tests=(id_,), again=False))
         wanted = {id_ for case in singles for id_ in case.tests}
-        found = self._serve("forks", singles, [id_ for id_ in self.tests if id_ in wanted])
+        found = self._serve("forks", singles, [id_ for id_ in self.tests if id_ in wanted], imports)
         alone = {
             number: {singles[place].tests[0]: found[place] for place in of_case} for number, of_case in places.items()
         }

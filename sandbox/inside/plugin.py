@@ -242,9 +242,10 @@ class Imports:
             self.known = frozenset(sys.modules)
 
     def tell_late(self) -> None:
-        """Tell which the tests themselves have loaded."""
+        """Tell which the tests themselves have loaded, those too that pytest rewrote: it will where they are shared."""
         if self.known:
-            for part in chunks([name for name in foreign(self.places) if name not in self.known]):
+            names = foreign(self.places, rewritten=True)
+            for part in chunks([name for name in names if name not in self.known]):
                 self.sender.send("late", names=part)
 
 

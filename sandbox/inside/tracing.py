@@ -52,20 +52,22 @@ def _is_of_tree(module: object, places: Places) -> bool:
     return isinstance(file, str) and places.path(file) is not None
 
 
-def foreign(places: Places) -> list[str]:
+def foreign(places: Places, *, rewritten: bool = False) -> list[str]:
     """Return the modules that are loaded and that anybody who imports them by name gets, in order.
 
-    Those of the tree are none, nor are those that pytest rewrites: it wants to be the one who loads them.
+    Those of the tree are none, nor, unless they are asked for, those that pytest rewrites: it wants to be the one who
+    loads them.
     """
-    return [name for name, module in list(sys.modules.items()) if _is_foreign(name, module, places)]
+    return [name for name, module in list(sys.modules.items()) if _is_foreign(name, module, places, rewritten)]
 
 
-def _is_foreign(name: str, module: object, places: Places) -> bool:
+def _is_foreign(name: str, module: object, places: Places, rewritten: bool) -> bool:
     spec = getattr(module, "__spec__", None)
-    plain = (importlib.machinery.SourceFileLoader, importlib.machinery.ExtensionFileLoader)
+    loader = type(getattr(spec, "loader", None))
+    plain = loader in (importlib.machinery.SourceFileLoader, importlib.machinery.ExtensionFileLoader)
     return (
         getattr(spec, "name", None) == name
-        and type(getattr(spec, "loader", None)) in plain
+        and (plain or (rewritten and loader.__module__ == "_pytest.assertion.rewrite"))
         and not _is_of_tree(module, places)
     )
 

@@ -21,7 +21,7 @@ CONFIG = RealCodeConfig(runs=1)
 def confirm(
     built: BuiltEnvironment, folder: Path, files: Mapping[str, str], outside: Mapping[str, str]
 ) -> tuple[Baseline, list[Verdict]]:
-    """Confirm m.f with its own body and with `pass` in its place."""
+    """Confirm m.f with its own body and with `pass` in its place, which forks must say the same of."""
     (folder / "outside").mkdir()
     for name, text in outside.items():
         (folder / "outside" / name).write_text(text)
@@ -35,6 +35,8 @@ def confirm(
         tests = tuple(baseline.covering(0))
         cases = [Case(n, function, (Mock(MockKind.PASS, body),), tests) for n, body in enumerate(bodies)]
         judged = judge.in_fresh(cases)
+        warmed = judge.in_warmed(cases)
+    assert [warmed[case.number].results for case in cases] == [judged[case.number].results for case in cases]
     return baseline, [judged[case.number].results[0].verdict for case in cases]
 
 
@@ -80,6 +82,25 @@ def test_trees_own_plugin_is_loaded_by_every_process_itself(
     }
     baseline, verdicts = confirm(small_environment, tmp_path, files, {})
     assert (baseline.early, verdicts) == (True, [Verdict.SURVIVED, Verdict.CAUGHT])
+
+
+def test_modules_that_pytest_rewrites_are_shared_when_tests_load_them_while_they_run(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "conftest.py": "import pytest\npytest.register_assert_rewrite('late', 'soon')\n",
+        "m.py": "def f():\n    return 'test!'\n",
+        # What rewritten asserts explain themselves with shows that pytest has loaded it.
+        "test_m.py": "import soon, m\ndef test_f():\n    import late\n"
+        "    assert '@pytest_ar' in vars(late) and m.f() == 'test!'\n",
+    }
+    outside = {"late.py": "def check(n): assert n == 2\n", "soon.py": ""}
+    baseline, verdicts = confirm(small_environment, tmp_path, files, outside)
+    assert [[name in names for name in ("soon", "late")] for names in (baseline.imports, baseline.late)] == [
+        [False, False],
+        [False, True],
+    ]
+    assert verdicts == [Verdict.SURVIVED, Verdict.CAUGHT]
 
 
 def test_runs_without_a_mock_are_taken_for_no_function(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
