@@ -69,8 +69,11 @@ def hard_texts(kind: str, count: int) -> list[str]:
     return list(islice(cycle(texts[kind]), count))
 
 
-def search(folder: str, start: int, stop: int, workers: int) -> int:
-    """Add the texts of a range to the lake and search duplicates of all; return the rows that stay."""
+def search(folder: str, start: int, stop: int, workers: int) -> tuple[int, float]:
+    """Add the texts of a range to the lake and search duplicates of all.
+
+    Return the rows that stay and the CPU seconds of all processes, writing the texts and this one's imports aside.
+    """
     from flows.dedup_steps import Tokenised, remove_duplicates, token_units, tokenise
     from flows.dedup_work import DedupInputs
     from flows.run import open_run
@@ -79,7 +82,7 @@ def search(folder: str, start: int, stop: int, workers: int) -> int:
     config = root / "config.toml"
     config.write_text('[window]\nsince = 2024-01-01\n[[sources]]\ngit = ["none"]\n', encoding="utf-8")
     add_points(root, start, stop)
-    _tell("input written (imports included), which the pipeline would not do here")
+    before = _tell("input written (imports included), which the pipeline would not do here")
     with open_run(config, root / "data", workers) as run:
         points = [unit for unit in run.ledger.units() if unit.stage == "features"]
         with ThreadPoolExecutor(workers) as threads:
@@ -87,8 +90,8 @@ def search(folder: str, start: int, stop: int, workers: int) -> int:
         _tell("tokenised")
         inputs = DedupInputs(tuple(points), (), ())
         unit = remove_duplicates(run, Tokenised(inputs, token_units(points, made)))
-        _tell("searched and written")
-        return unit.reports[-1].rows_out
+        after = _tell("searched and written")
+        return unit.reports[-1].rows_out, after - before
 
 
 def add_points(root: Path, start: int, stop: int) -> None:
@@ -121,17 +124,18 @@ def add_points(root: Path, start: int, stop: int) -> None:
         ledger.record(Unit("features", repo, f"bench {first}", files))
 
 
-def _tell(what: str) -> None:
+def _tell(what: str) -> float:
     cpu, peak = tree_usage()
     print(f"    {cpu:8.1f} CPU s, {peak:6.0f} MiB at most: {what}", flush=True)
+    return cpu
 
 
 def measured(folder: str, start: int, stop: int, workers: int) -> int:
-    """Search and print what it cost, all processes together."""
+    """Search and print what it cost, all processes together; return hundredths of CPU seconds."""
     began = time.perf_counter()
-    kept = search(folder, start, stop, workers)
-    print(f"    {kept:,} rows stay, {time.perf_counter() - began:.1f} s wall", flush=True)
-    return kept
+    kept, cpu = search(folder, start, stop, workers)
+    print(f"    {kept:,} rows stay, {cpu:.1f} CPU s, {time.perf_counter() - began:.1f} s wall", flush=True)
+    return round(100 * cpu)
 
 
 def main() -> int:
@@ -155,10 +159,14 @@ def main() -> int:
                 write_texts(folder / "texts.parquet", hard_texts(options.input, n_all))
             else:
                 make_texts(folder / "texts.parquet", n_all, options.real, options.repo)
+        cost = []
         for name, start, stop in (("all", 0, n_rows), ("added", n_rows, n_all)):
             print(f"{name}: {stop - start:,} rows", flush=True)
-            if measure(name, measured, str(folder), start, stop, options.workers) is None:
+            measurement = measure(name, measured, str(folder), start, stop, options.workers)
+            if measurement is None:
                 return 1
+            cost.append(measurement.result)
+    print(f"the added rows cost {100 * cost[1] / max(cost[0], 1):.1f}% of all", flush=True)
     return 0
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dedup.jaccard import Pairs, join_pairs
+from dedup.jaccard import Pairs, join_pairs, order_of
 
 # A cluster of n sets has up to n * (n - 1) / 2 pairs: 32,640 at this size, 5 * 10**9 for 100,000 generated methods.
 # The pairs of larger clusters are found and counted, but only those that prove a removal are listed.
@@ -202,6 +202,5 @@ def _cluster_weights(label: npt.NDArray[np.int64], weights: npt.NDArray[np.int64
 def _sorted(blocks: list[Pairs], n_sets: int) -> Pairs:
     """Return all pairs, which differ, in ascending order of (left, right)."""
     pairs = join_pairs(blocks)
-    # One number for a pair, below 2**63 up to 3 * 10**9 sets; stable sorting is quick where most are in order already.
-    order = np.argsort(pairs.left * n_sets + pairs.right, kind="stable")
+    order = order_of(pairs.left * n_sets + pairs.right)  # one number for a pair, below 2**63 up to 3 * 10**9 sets
     return Pairs(pairs.left[order], pairs.right[order], pairs.common[order])

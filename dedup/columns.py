@@ -75,8 +75,16 @@ def _check_ids(ids: pa.Array) -> None:
 
 def placed_among(earlier: Search, digest: pa.Array) -> Former:
     """Return an earlier search with where each of its texts stands among the texts that are searched now."""
-    place: Ints = pc.fill_null(pc.index_in(earlier.digest, digest), -1).to_numpy().astype(np.int64)
-    return Former(earlier.near, place)
+    n_same = _common_start(earlier.digest, digest)  # rows that came later leave the texts of earlier ones in place
+    behind = pc.fill_null(pc.index_in(earlier.digest[n_same:], digest[n_same:]), -1).to_numpy().astype(np.int64)
+    return Former(earlier.near, np.concatenate([np.arange(n_same), np.where(behind < 0, -1, behind + n_same)]))
+
+
+def _common_start(one: pa.Array, other: pa.Array) -> int:
+    """Return how many values at the start of both arrays are equal."""
+    count = min(len(one), len(other))
+    differing = pc.index(pc.equal(one[:count], other[:count]), value=False).as_py()
+    return count if differing < 0 else int(differing)
 
 
 def search_texts(

@@ -1,13 +1,34 @@
 """Functions compiled to machine code by numba, and where their compiled form is kept."""
 
+import sys
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from numba import njit, types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+# What numba imports to see whether it is there; nothing compiled here uses it (docs/adr/0006 has what that saves).
+_UNUSED = ("scipy.linalg.cython_blas", "cffi")
+
+
+def _load_registries() -> None:
+    """Load what numba would load at the first compiled call, without linear algebra and cffi."""
+    hidden = [name for name in _UNUSED if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # Python's own word for "cannot be imported"
+    try:
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
+_load_registries()
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

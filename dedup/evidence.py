@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dedup.clusters import NearDuplicates
 from dedup.columns import Texts
-from dedup.jaccard import Ints, TokenSets, exact_threshold
+from dedup.jaccard import Ints, TokenSets, exact_threshold, order_of
 from dedup.names import join_texts, number_texts
 from dedup.near import Removals, explain_removals, list_pairs
 from dedup.policies import exclusions
@@ -144,7 +144,7 @@ def _pairs(named: Named, sets: TokenSets, near: NearDuplicates, removals: Remova
     one = np.concatenate([named.repeated, named.of_text[left]])
     other = np.concatenate([first, named.of_text[right]])
     low, high = np.minimum(one, other), np.maximum(one, other)
-    order = np.argsort(low * len(named.ids) + high)  # no pair comes twice
+    order = order_of(low * len(named.ids) + high)
     exact = np.arange(len(one)) < len(first)
     similarity = np.concatenate([np.ones(len(first)), jaccard])
     keeper = np.concatenate([named.keeper[named.repeats], named.keeper[left]])
@@ -227,7 +227,7 @@ def _with_keepers(named: Named, gone: _Gone, pairs: _Pairs, keepers: Ints) -> _G
 
 
 def _exclusions(named: Named, gone: _Gone) -> pa.Table:
-    order = np.argsort(gone.row + len(named.ids) * gone.near)
+    order = order_of(gone.row + len(named.ids) * gone.near)
     near = pa.array(gone.near[order])
     columns = {
         "row_id": named.ids.take(pa.array(gone.row[order])),
@@ -258,7 +258,7 @@ class _Clusters:
         size = np.bincount(keeper, minlength=len(keeper))
         several = np.flatnonzero(size > 1)
         members = np.flatnonzero(size[keeper] > 1)
-        members = members[np.argsort(keeper[members] * len(keeper) + members)]
+        members = members[order_of(keeper[members] * len(keeper) + members)]
         return _Clusters(several, np.concatenate([[0], np.cumsum(size[several])]), members)
 
     def table(self, rows: pa.Table, named: Named, config: DedupConfig) -> pa.Table:

@@ -15,10 +15,12 @@ def sort_texts(texts: pa.Array) -> npt.NDArray[np.int64]:
     compared as texts.
     """
     starts, lengths, content = _buffers(texts)
+    is_short = lengths.min(initial=_KEY_BYTES) < _KEY_BYTES
     # Zeros behind a shorter text: it comes before all that it begins, as byte order has it.
-    padded = np.concatenate([content, np.zeros(_KEY_BYTES, np.uint8)])
+    padded = np.concatenate([content, np.zeros(_KEY_BYTES, np.uint8)]) if is_short or not len(content) else content
     windows = np.lib.stride_tricks.sliding_window_view(padded, _KEY_BYTES)[starts]
-    windows[lengths[:, np.newaxis] <= np.arange(_KEY_BYTES)] = 0
+    if is_short:
+        windows[lengths[:, np.newaxis] <= np.arange(_KEY_BYTES)] = 0
     keys = windows.view(">u8").reshape(-1).astype(np.uint64)
     order = np.argsort(keys).astype(np.int64, copy=False)
     same = keys[order[1:]] == keys[order[:-1]]

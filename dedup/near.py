@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dedup.clusters import MAX_LISTED_CLUSTER, NearDuplicates, group_pairs, merge_duplicates
 from dedup.equal import Groups, expand_pairs, group_equal
-from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, reaches
+from dedup.jaccard import Ints, Pairs, TokenSets, count_common, join_pairs, order_of, reaches
 from dedup.join import MAX_PLAIN_IDS, join_between, join_within
 
 Similarities = npt.NDArray[np.float64]
@@ -221,7 +221,7 @@ def _listed_common(pairs: Pairs, left: Ints, right: Ints, n_sets: int) -> Ints:
     """Return the size of the intersection of pairs that are listed, -1 for others; left < right."""
     keys = pairs.left * n_sets + pairs.right
     wanted = left * n_sets + right
-    order = np.argsort(wanted)  # near each other in memory, they are found three times as fast
+    order = order_of(wanted)  # near each other in memory, they are found three times as fast
     wanted = wanted[order]
     place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     common = np.full(len(wanted), -1)

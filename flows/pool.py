@@ -10,6 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Generic, ParamSpec, Protocol, TypeVar
 
+import pyarrow as pa
+
 from miners.collection import without_collection
 from schemas.errors import PipelineError, TransientError
 
@@ -106,6 +108,8 @@ class WorkerPool:
 def _start_worker() -> None:
     """Leave Ctrl-C to the run's process, and end when that is gone (kill -9 reaches only one process)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Arrow's own pool asks the kernel for fresh pages where malloc has used ones: docs/adr/0006.
+    pa.set_memory_pool(pa.system_memory_pool())
     threading.Thread(target=_end_with_run, daemon=True).start()
 
 

@@ -119,7 +119,9 @@ def test_hard_inputs_go_through_the_steps_together(tmp_path: Path) -> None:
     assert len(texts[-1]) > 10**6
     dedup_scale.write_texts(tmp_path / "texts.parquet", texts)
     # One cluster of all bodies but for the long ones, one of these, the empty text and 26 letters.
-    assert dedup_scale.search(str(tmp_path), 0, len(texts), 1) == 1 + 1 + 1 + 26
+    kept, cpu = dedup_scale.search(str(tmp_path), 0, len(texts), 1)
+    assert kept == 1 + 1 + 1 + 26
+    assert cpu > 0
     with duckdb.connect() as connection:
         found = connection.execute(
             f"select size, count(*) from '{tmp_path}/data/tables/duplicate_clusters/**/*.parquet' group by 1 order by 1"

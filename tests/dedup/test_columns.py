@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.clusters import NearDuplicates
-from dedup.columns import Search, join_shares, search_share, search_texts
+from dedup.columns import Search, join_shares, placed_among, search_share, search_texts
 from dedup.evidence import Findings
+from dedup.jaccard import Pairs
 from schemas.config import DedupConfig
 from tests.dedup.by_rows import DedupRow, in_keeper_order, search_rows, tokens_of
 from tests.dedup.corpus import START, real_functions, rows_of
@@ -39,6 +42,18 @@ def test_extended_search_is_the_search_over_all_rows(rows: list[DedupRow], cut: 
 def test_search_goes_on_from_rows_of_which_some_are_gone(rows: list[DedupRow], start: int, stop: int) -> None:
     earlier, _ = search_rows(rows[:stop], CONFIG)
     assert compared(search_rows(rows[start:], CONFIG, earlier)) == compared(search_rows(rows[start:], CONFIG))
+
+
+@given(st.permutations(range(6)), st.integers(0, 6), st.permutations(range(8)), st.integers(0, 8))
+def test_texts_are_found_wherever_they_stand_now(
+    earlier: list[int], n_earlier: int, now: list[int], n_now: int
+) -> None:
+    one, other = earlier[:n_earlier], now[:n_now]
+    none = np.zeros(0, np.int64)
+    near = NearDuplicates(none, none, none.astype(np.float64), Pairs(none, none, none), 0)
+    digests = [pa.array([bytes([number]) * 32 for number in texts], pa.binary(32)) for texts in (one, other)]
+    expected = [other.index(number) if number in other else -1 for number in one]
+    assert placed_among(Search(digests[0], near), digests[1]).place.tolist() == expected
 
 
 def test_three_steps_are_one_search_of_real_functions() -> None:

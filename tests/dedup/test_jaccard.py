@@ -12,6 +12,7 @@ from dedup.jaccard import (
     exact_threshold,
     join_pairs,
     join_sets,
+    order_of,
     reaches,
     similarity,
     token_sets,
@@ -35,6 +36,26 @@ def test_sets_hold_each_id_once_in_ascending_order() -> None:
     assert sets.ids.tolist() == [1, 3, 5, 9]
     assert sets.ids.dtype == np.int32
     assert sets.sizes.tolist() == [3, 0, 1]
+
+
+def test_sets_that_are_taken_can_be_written_and_are_their_own() -> None:
+    sets = token_sets([np.array([1, 2], np.int32), np.array([7], np.int32)], 10)
+    taken = sets.take(np.array([1, 0, 1]))
+    assert taken.ids.flags.writeable
+    taken.ids[:] = 0
+    assert sets.ids.tolist() == [1, 2, 7]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 5, 2**40, 2**60, 2**63 - 1]), max_size=30))
+def test_numbers_are_put_in_order_and_equal_ones_stay_as_they_come(keys: list[int]) -> None:
+    expected = sorted(range(len(keys)), key=lambda place: keys[place])
+    assert order_of(np.array(keys, np.int64)).tolist() == expected
+
+
+def test_numbers_of_any_width_are_put_in_order() -> None:
+    for width in range(1, 64):
+        keys = [2**width - 1, 0, 2**width - 1, 1, 2 ** (width - 1)]
+        assert order_of(np.array(keys, np.int64)).tolist() == sorted(range(5), key=keys.__getitem__)
 
 
 def test_no_sequences_give_no_sets() -> None:
