@@ -10,6 +10,7 @@ import shutil
 import struct
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -29,6 +30,8 @@ CONTROL = VARIANTS - 1
 """Place of the run without a mock."""
 AGAIN = VARIANTS - 2
 """Place of a second run with the first mock."""
+FOLDER = "job"
+"""Folder of the temporary files of a run, the same for all: tests may print its path, and break lines by its length."""
 LAST = 5
 """Tests of that run: what fails behind others alone shows where few others come before."""
 _HEAD = 8
@@ -109,6 +112,12 @@ def seed() -> None:
         numpy.seed(0)
 
 
+def use_folder(folder: str) -> None:
+    """Let temporary files of this process lie there from now on."""
+    os.makedirs(folder, exist_ok=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+
+
 def load(names: Iterable[str]) -> None:
     """Import what every child would import itself; it meets the same exception again where it asks for the module."""
     for name in names:
@@ -140,7 +149,7 @@ class Server:
         self.tests = tests
         self.progress = Progress(len(tests))
         self.space = free_space()
-        self.temporary = tempfile.gettempdir()
+        self.folder = os.path.join(tempfile.gettempdir(), FOLDER)
         self.known = frozenset(children(os.getpid()))
         self.controls: dict[tuple[str, ...], int] = {}
         adopt_orphans()
@@ -204,17 +213,22 @@ class Server:
 
     def _in_child(self, stream: str, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]) -> int:
         """Run tests in one child and end whatever it leaves; return its exit status."""
-        folder = os.path.join(self.temporary, f"job-{stream}")
-        os.makedirs(folder, exist_ok=True)
+        self._clear(stream)
         pid = fork()
         if pid == 0:
             sender = self.sender.stream_of(stream)
             stop = bool(job.get("stop"))
-            self._child(sender, folder, lambda: self.executor.run(sender, self.progress, job, variant, ids, stop))
+            self._child(sender, self.folder, lambda: self.executor.run(sender, self.progress, job, variant, ids, stop))
         status = os.waitpid(pid, 0)[1]
         end_children(self.known)
-        shutil.rmtree(folder, ignore_errors=True)
+        self._clear(stream)
         return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+
+    def _clear(self, stream: str) -> None:
+        """Remove the temporary files of a run; what resists goes out of the next one's sight."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if os.path.lexists(self.folder):
+            os.rename(self.folder, f"{self.folder}-{stream}-{time.monotonic_ns()}")
 
     @staticmethod
     def _child(sender: Sender, folder: str, run: Callable[[], None]) -> None:
@@ -222,7 +236,7 @@ class Server:
         code = FAILURE
         try:
             os.setsid()
-            os.environ["TMPDIR"] = tempfile.tempdir = folder
+            use_folder(folder)
             seed()
             sender.send("job", pid=os.getpid())
             run()

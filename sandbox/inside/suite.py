@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from .forks import FAILURE, report_abort
+from .forks import FAILURE, FOLDER, report_abort, use_folder
 from .tracing import Places, Tracer, make_tracer, of_tree
 from .wire import Sender
 
@@ -48,6 +49,9 @@ class Parts:
         self.places = places
         self.tracer = tracer
         sys.dont_write_bytecode = not job.get("first", False)
+        if job["mode"] == "run":
+            # Where runs with a mock have theirs.
+            use_folder(os.path.join(tempfile.gettempdir(), FOLDER))
         reporter, selection = Reporter(sender, stop=bool(job.get("stop"))), Selection(sender, job)
         self.imports = Imports(sender, places, told=bool(job.get("first")))
         self.plugins: list[object] = [reporter, selection, self.imports]

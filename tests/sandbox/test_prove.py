@@ -131,6 +131,27 @@ class TestWeakAndFlakyTests:
         assert details["uncovered"] == "no test enters it"
 
 
+def test_every_run_has_its_temporary_files_at_the_same_place(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    test = """
+import m, pathlib, tempfile
+def test_f(tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    (locked / "file").touch()
+    locked.chmod(0)
+    first = pathlib.Path(__file__).with_name("first.txt")
+    if not first.exists():
+        first.write_text(tempfile.gettempdir())
+    assert first.read_text() == tempfile.gettempdir()
+    assert m.f(1) == 2
+"""
+    files = {"m.py": "def f(n):\n    return n + 1\n", "test_m.py": test}
+    proof = prove_files(small_environment, tmp_path, files, ["m.py"])
+    assert [found.function.name for found in proof.evidence] == ["f"]
+
+
 def test_mocks_in_a_warmed_process_say_what_mocks_on_disk_say(
     small_environment: BuiltEnvironment, tmp_path: Path
 ) -> None:
