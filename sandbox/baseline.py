@@ -205,6 +205,17 @@ def _missing(tests: Sequence[TestRun]) -> DataError:
     return DataError("all_tests_fail", f"{len(failed)} of {len(tests)} tests fail, the first with {texts[0]}")
 
 
+def _worst(reports: Sequence[ExecReport], ids: Sequence[str]) -> str:
+    """Say of the run in which the fewest of these tests pass what went wrong first."""
+    runs = [[report.main.test(id_) for id_ in ids] for report in reports]
+    bad = [[test for test in run if test.outcome is not TestOutcome.PASSED] for run in runs]
+    number = max(range(len(runs)), key=lambda place: len(bad[place]))
+    texts = [f"{where}: {text}" for where, text in reports[number].main.broken]
+    texts += [f"{test.outcome.value} {test.error}: {test.text}" for test in bad[number]]
+    first = f", the first with {steady(texts[0])[:300]}" if texts else ""
+    return f"in run {number + 1} of {len(runs)} {len(bad[number])} do not{first}"
+
+
 def _summary(reports: Sequence[ExecReport], ids: Sequence[str], excluded: Sequence[str]) -> Baseline:
     """Compare what the runs say of the tests that all of them had."""
     order = tuple(reports[0].main.collected)
@@ -213,7 +224,8 @@ def _summary(reports: Sequence[ExecReport], ids: Sequence[str], excluded: Sequen
     stable = frozenset(ids).intersection(*passed) - set(excluded) - set(reports[0].main.timed)
     flaky = tuple(id_ for id_ in ids if id_ not in stable and any(id_ in one for one in passed))
     if not stable and flaky:
-        raise DataError("suite_flaky", f"none of the {len(ids)} tests that enter a function passes in every run")
+        detail = f"none of the {len(ids)} tests that enter a function passes in every run"
+        raise DataError("suite_flaky", f"{detail}; {_worst(reports, ids)}")
     entered: dict[int, set[str]] = {}
     at_import = set()
     for report in reports:

@@ -318,6 +318,18 @@ def test_repository_that_cannot_be_judged_has_a_reason(
     assert caught.value.reason == reason
 
 
+def test_what_went_wrong_in_the_worst_run_is_told(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
+    test = "import m, os\nif os.environ['TZ'] != 'UTC':\n    raise OSError('elsewhere')\ndef test_a(): assert m.f()\n"
+    with pytest.raises(DataError) as caught:
+        prove_files(small_environment, tmp_path, {"m.py": "def f():\n    return 1\n", "test_a.py": test}, ["m.py"])
+    assert caught.value.reason == "suite_flaky"
+    assert caught.value.detail.startswith(
+        "none of the 1 tests that enter a function passes in every run; in run 2 of 4 1 "
+    )
+    assert "test_a.py" in caught.value.detail
+    assert "elsewhere" in caught.value.detail
+
+
 def test_what_pytest_runs_on_is_not_judged_by_pytest(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
     files = {
         "pluggy/__init__.py": "def f():\n    return 1\n",
