@@ -318,6 +318,24 @@ def test_repository_that_cannot_be_judged_has_a_reason(
     assert caught.value.reason == reason
 
 
+def test_file_that_needs_what_another_has_imported_spoils_no_others(
+    small_environment: BuiltEnvironment, tmp_path: Path
+) -> None:
+    files = {
+        "m.py": "def f(n):\n    return n + 1\n\ndef g(n):\n    return n + 2\n",
+        # No function of the tree is entered by its tests, so that it is left out from the second run on.
+        "test_a.py": "import first\ndef test_a(): assert first\n",
+        "test_b.py": "import second, m\ndef test_b(): assert m.f(1) == 2 and m.g(1) == 3\n",
+        "test_c.py": "import m\ndef test_c(): assert m.f(1) == 2\n",
+        "first.py": "from second import B\nA = 1\n",
+        "second.py": "import sys\nif 'first' not in sys.modules:\n    raise ImportError('a circle')\nB = 1\n",
+    }
+    proof = prove_files(small_environment, tmp_path, files, ["m.py"])
+    assert [(found.function.name, found.pass_to_pass) for found in proof.evidence] == [("f", ("test_c.py::test_c",))]
+    assert reasons(proof) == {"g": "only_flaky_tests"}
+    assert proof.flaky == ("test_b.py::test_b",)
+
+
 def test_what_went_wrong_in_the_worst_run_is_told(small_environment: BuiltEnvironment, tmp_path: Path) -> None:
     test = "import m, os\nif os.environ['TZ'] != 'UTC':\n    raise OSError('elsewhere')\ndef test_a(): assert m.f()\n"
     with pytest.raises(DataError) as caught:
