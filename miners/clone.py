@@ -212,12 +212,13 @@ def _create_partial(place: Place, ref: str, fresh: Path, options: CloneOptions) 
 
 
 def _create(place: Place, ref: str, fresh: Path, options: CloneOptions) -> None:
-    """Clone the one branch; a local source by copying its objects, which works even when it lacks some."""
+    """Clone the one branch; a local source by linking its objects, or copying them where that is impossible.
+
+    Neither looks into them, which works even when some are missing. Objects are never changed in place.
+    """
     flags = ["--bare", "--quiet", "--single-branch", "--no-tags"]
     if ref.startswith("refs/heads/"):
         flags.append(f"--branch={ref.removeprefix('refs/heads/')}")
-    if place.kind == "path":
-        flags.append("--no-hardlinks")
     limits = replace(options.limits, folder=fresh)
     command = ["-c", f"http.lowSpeedTime={SILENCE}", "clone", *flags, "--", place.url, str(fresh)]
     ask(place, fresh.parent, *command, limits=limits)
