@@ -5,6 +5,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from miners.changes import display_path
 from miners.copyrights import copyright_lines
@@ -166,7 +167,7 @@ class LicenceDetector:
         for mode, raw_name, object_id in self._entries(tree_id):
             if mode.endswith(b"40000"):  # 040000 in trees that old programs wrote
                 folders[raw_name] = object_id.hex()
-            elif _SIGNS.search(raw_name) and mode.startswith(b"100") and _may_tell(name := display_path(raw_name)):
+            elif _may_be_sign(raw_name) and mode.startswith(b"100") and _may_tell(name := display_path(raw_name)):
                 files.append((name, object_id.hex()))
         if (reuse := folders.get(_REUSE.encode())) is not None:
             files += [
@@ -258,7 +259,12 @@ def may_tell_licence(path: bytes) -> bool:
     """Tell whether a detector may read a file, by its path."""
     folder, _, raw_name = path.rpartition(b"/")
     is_reuse = folder.rpartition(b"/")[2] == _REUSE.encode()
-    return is_reuse or (_SIGNS.search(raw_name) is not None and _may_tell(display_path(raw_name)))
+    return is_reuse or (_may_be_sign(raw_name) and _may_tell(display_path(raw_name)))
+
+
+@lru_cache(maxsize=20_000)  # commit after commit has the same names
+def _may_be_sign(raw_name: bytes) -> bool:
+    return _SIGNS.search(raw_name) is not None
 
 
 def _may_tell(name: str) -> bool:

@@ -124,14 +124,16 @@ def classify(
     equal ones the first parent's; without parents everything is `added`. `compare(span, file, earlier)` compares a
     method with a definition of the file before.
     """
-    known = [_by_name(parent.file) for parent in parents]
+    # Most methods of a file are unchanged.
+    unchanged = {
+        (old.fun_name, old.keys.text) for parent in parents if parent.file is not None for old in parent.file.methods
+    }
+    changed = [span for span in after.methods if (span.fun_name, span.keys.text) not in unchanged]
+    if mark is not None:
+        return [Classified(span, mark) for span in changed]
+    known = [_by_name(parent.file) for parent in parents] if changed else []
     classified = []
-    for span in after.methods:
-        if any(span.keys.text == old.keys.text for names in known for old in names.get(span.fun_name, ())):
-            continue
-        if mark is not None:
-            classified.append(Classified(span, mark))
-            continue
+    for span in changed:
         views = [_against(span, parent, names, compare) for parent, names in zip(parents, known, strict=True)]
         oldest = min((view for view in views if view is not None), key=_age, default=None)
         classified.append(Classified(span, Novelty.ADDED if oldest is None else oldest.novelty, oldest))

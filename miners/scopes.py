@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -16,8 +16,7 @@ _CONTAINERS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Scoped:
+class Scoped(NamedTuple):
     """A function definition with what encloses it."""
 
     function: Node

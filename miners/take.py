@@ -165,9 +165,10 @@ class _RangeMiner:
         for blob_id, paths in self._trees.get(commit_id).items():
             problem = self._index_blob(blob_id)
             if commit_id not in self._selected:
-                row = IndexedFile(self._record.repo, commit_id, paths[0], blob_id, *problem)
-                known = self.taken.indexed.get(blob_id, row)
-                self.taken.indexed[blob_id] = min(row, known, key=_place)
+                known = self.taken.indexed.get(blob_id)
+                if known is None or (commit_id, paths[0]) < (known.commit_id, known.path):
+                    row = IndexedFile(self._record.repo, commit_id, paths[0], blob_id, *problem)
+                    self.taken.indexed[blob_id] = row
         self._known_commits.add(commit_id)
 
     def _index_blob(self, blob_id: str) -> tuple[str | None, str]:
@@ -309,10 +310,6 @@ class _RangeMiner:
 def _words(error: Exception) -> str:
     """Return what an exclusion says of an error; the type of one that was not foreseen is named."""
     return well_formed(str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}")
-
-
-def _place(file: IndexedFile) -> tuple[str, str]:
-    return file.commit_id, file.path
 
 
 def _is_machine_trouble(error: Exception) -> bool:

@@ -240,7 +240,7 @@ def common_prefix(one: bytes, other: bytes, limit: int) -> int:
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if one.startswith(other[low:middle], low):
             low = middle
         else:
             high = middle - 1
@@ -252,7 +252,7 @@ def common_suffix(one: bytes, other: bytes, limit: int) -> int:
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if one.startswith(other[len(other) - middle : len(other) - low], len(one) - middle):
             low = middle
         else:
             high = middle - 1
