@@ -79,8 +79,7 @@ class TreeCache:
 
     def _list(self, commit_id: str) -> Tree:
         try:
-            line = self._reader.read(commit_id)[1].split(b"\n", 1)[0]
-            return _by_blob(self._folder(line.removeprefix(b"tree ").decode(), _MAX_DEPTH))
+            return _by_blob(self._folder(self._reader.root(commit_id), _MAX_DEPTH))
         except DataError:
             return list_python(self._reader.git_dir, commit_id)  # git lists it or says what is wrong
 

@@ -247,6 +247,11 @@ class ObjectReader:
             self._keep(object_id, kind, data)
         return kind, data
 
+    def root(self, commit_id: str) -> str:
+        """Return the tree that a commit names; raise DataError as `read` does."""
+        line = self.read(commit_id)[1].split(b"\n", 1)[0]
+        return line.removeprefix(b"tree ").decode()
+
     def _keep(self, object_id: str, kind: str, data: bytes) -> None:
         """Keep an object at hand; the least recently used ones are dropped."""
         self._kept[object_id] = kind, data

@@ -86,7 +86,6 @@ class LicenceDetector:
 
     def __init__(self, reader: ObjectReader) -> None:
         self._reader = reader
-        self._last_root = ("", "")
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         self._by_folders: dict[tuple[tuple[bytes, tuple[Match, ...] | None], ...], Licence] = {}
         self._by_blob: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -118,7 +117,7 @@ class LicenceDetector:
         names = path.split(b"/")[:-1]
         prefix = b""
         try:
-            folder = self._folder(self._root(commit_id))
+            folder = self._folder(self._reader.root(commit_id))
             for depth in range(len(names) + 1):
                 if folder.files:
                     yield prefix, folder.files
@@ -143,13 +142,6 @@ class LicenceDetector:
             expression, copyrights = (deciding.expression, deciding.copyrights) if deciding else (None, ())
             self._by_folders[folders] = Licence(expression, tuple(matches), copyrights)
         return self._by_folders[folders]
-
-    def _root(self, commit_id: str) -> str:
-        """Return the tree of a commit; files come commit by commit, so the last one is kept in mind."""
-        if self._last_root[0] != commit_id:
-            line = self._reader.read(commit_id)[1].split(b"\n", 1)[0]
-            self._last_root = (commit_id, line.removeprefix(b"tree ").decode())
-        return self._last_root[1]
 
     def _folder(self, tree_id: str) -> _Folder:
         """Return what matters of a tree; the least recently used ones are forgotten."""

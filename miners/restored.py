@@ -18,6 +18,7 @@ from miners.methods import MethodSpan, token_hashes
 from miners.novelty import DefinitionStore, Earlier
 from miners.origins import Lineage, with_origin
 from miners.partial import fetch_objects, fetch_trees, list_blobs
+from miners.sketch import TRIVIA, behind_trivia
 from miners.sources import decode_source
 from miners.syntax import definition_of, iter_tokens, parse
 from schemas.errors import DataError
@@ -25,9 +26,7 @@ from schemas.history import HistoricFile
 from schemas.records import Method, Novelty
 
 _DEFINITION = re.compile(rb"def[ \t\\][^\n]*")
-# What may stand between two tokens.
-_TRIVIA = rb"(?:[ \t\f\r\n\\]|#[^\r\n]*)*+"
-_BETWEEN_TOKENS = re.compile(_TRIVIA)
+_TRIVIA = TRIVIA.pattern
 # A string on its own, in parentheses or not.
 _STRING = re.compile(
     rb"(?:\(" + _TRIVIA + rb")*+[a-zA-Z]{0,2}"
@@ -227,11 +226,9 @@ def _unified(text: bytes) -> bytes:
 
 def _follow(text: bytes, at: int, tokens: Sequence[bytes]) -> int:
     """Return the offset behind tokens that follow one another from an offset on, -1 when they do not."""
-    between = _BETWEEN_TOKENS.match
     for token in tokens:
         if not text.startswith(token, at):
-            gap = between(text, at)
-            at = at if gap is None else gap.end()
+            at = behind_trivia(text, at)
             if not text.startswith(token, at):
                 return -1
         at += len(token)
@@ -241,8 +238,7 @@ def _follow(text: bytes, at: int, tokens: Sequence[bytes]) -> int:
 def _bodies(text: bytes, at: int) -> Iterator[int]:
     """Yield where a body may begin behind its header: there, and behind each string that it begins with."""
     yield at
-    gap = _BETWEEN_TOKENS.match(text, at)
-    at = at if gap is None else gap.end()
+    at = behind_trivia(text, at)
     while (string := _STRING.match(text, at)) is not None:
         at = string.end()
         yield at

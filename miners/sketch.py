@@ -68,17 +68,15 @@ def sketch(text: bytes, at: int, *, whole: bool) -> Sketch:
     and goes on behind it.
     """
     name, raw, done = _beginning(text, at, whole=whole)
-    own = list(_words(raw, name)) if name and name in raw else []
+    own = list(_words(raw, name)) if name else []
     texts, stopped = [raw.translate(None, _BLANK)], [not done]
     if own:
         quote = _QUOTE_OR_HASH.search(raw)
-        quoted = [at for at in own if quote is not None and at >= quote.start()]  # in a string it would be no name
-        until = quoted[0] if quoted else len(raw)
-        starts = [0, *(at + len(name) for at in own if at < until)]
-        ends = [*(at for at in own if at < until), until]
-        pieces = [raw[start:end] for start, end in zip(starts, ends, strict=True)]
-        texts.append(b"?".join(pieces).translate(None, _BLANK))
-        stopped.append(not done or bool(quoted))
+        plain = [at for at in own if quote is None or at < quote.start()]  # in a string it would be no name
+        is_cut = len(plain) < len(own)
+        starts, ends = [0, *(at + len(name) for at in plain)], [*plain, own[len(plain)] if is_cut else len(raw)]
+        texts.append(b"?".join(raw[start:end] for start, end in zip(starts, ends, strict=True)).translate(None, _BLANK))
+        stopped.append(not done or is_cut)
     for index, found in enumerate(texts):
         if len(found) >= _LENGTH:
             texts[index], stopped[index] = found[:_LENGTH], False
@@ -100,10 +98,10 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
     if not clear:
         return header[1], params, False
     begin = header.end()
-    body = _behind_trivia(text, begin)
+    body = behind_trivia(text, begin)
     docstring = DOCSTRING.match(text, body)
     if docstring is not None:
-        begin, body = docstring.end(), _behind_trivia(text, docstring.end())
+        begin, body = docstring.end(), behind_trivia(text, docstring.end())
     end = len(text) if whole else _end(text, at, begin)
     if end <= body and end >= 0:
         return header[1], params, True
@@ -118,7 +116,8 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
     return header[1], params + part, done and (whole or _is_balanced(part))
 
 
-def _behind_trivia(text: bytes, at: int) -> int:
+def behind_trivia(text: bytes, at: int) -> int:
+    """Return the offset behind the white space, line ends, continuations and comments that stand at an offset."""
     found = TRIVIA.match(text, at)
     return at if found is None else found.end()
 
