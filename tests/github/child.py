@@ -14,7 +14,7 @@ from warehouse.journal import Journal
 def main(api_url: str, folder: str, stars: str) -> None:
     """Discover and print what was found, one repository a line."""
     config = SearchConfig(api_url=api_url, stars=stars)
-    client = GitHubClient(config, ["t"], lambda text: None, FakeClock(), timeout=5)
+    client = GitHubClient(config, ["t"], lambda text: None, FakeClock())
     found = discover(Service(client, Journal(Path(folder)), config), STARTED)
     print(*(row.repo_id for row in found.repositories), sep="\n")
 

@@ -36,7 +36,6 @@ GIT_LIMITS = (
     "403: You have exceeded a secondary rate limit.",
 )
 GIT_FAULTS = (*GIT_LIMITS, "403", "500", "502", "503", "truncated", "reset", "slow")
-STALL_SECONDS = 1.3  # longer than the one second for which the tests' client waits
 
 
 class FakeClock:
@@ -268,7 +267,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault in ("truncated", "slow"):
             self.wfile.write(reply.body[: len(reply.body) // 2])
             self.wfile.flush()
-            time.sleep(STALL_SECONDS if fault == "slow" else 0)
+            if fault == "slow":
+                self.connection.recv(1)  # until the client has enough of it and goes
             self.close_connection = True
         else:
             self.wfile.write(reply.body)

@@ -54,7 +54,9 @@ def run(
     with serving(hub) as api_url:
         hub.base = hub.base.replace("http:", "https:")  # as GitHub shows its addresses: all else is refused
         config = SearchConfig(api_url=api_url, **search)  # type: ignore[arg-type] # values of its fields
-        client = GitHubClient(config, tokens, notify, hub.clock, timeout=1)
+        # Never so short that a busy machine makes a fault of its own: the requests are counted.
+        timeout = 4 if hub.fault_rate else 30
+        client = GitHubClient(config, tokens, notify, hub.clock, timeout)
         return discover(Service(client, Journal(folder), config), started, former)
 
 

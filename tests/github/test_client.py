@@ -25,7 +25,7 @@ def search(hub: Hub, *pages: int, tokens: Sequence[str] = ("secret-1",)) -> tupl
     hub.clock = hub.clock or FakeClock()
     notes: list[str] = []
     with serving(hub) as api_url:
-        client = GitHubClient(SearchConfig(api_url=api_url), tokens, notes.append, hub.clock, timeout=1)
+        client = GitHubClient(SearchConfig(api_url=api_url), tokens, notes.append, hub.clock)
         return [json.loads(client.search(QUERY, "stars", page).body) for page in pages], notes
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_is_down_ends_the_run_after_a_while() -> None:
     clock = FakeClock()
     with serving(Hub([])) as api_url:
         pass
-    client = GitHubClient(SearchConfig(api_url=api_url), ["t"], lambda text: None, clock, timeout=1)
+    client = GitHubClient(SearchConfig(api_url=api_url), ["t"], lambda text: None, clock)
     with pytest.raises(TransientError, match=r"GitHub does not answer \(ConnectionError\)"):
         client.search(QUERY, None, 1)
     assert clock.slept == [1, 2, 4, 8, 16, 32, 60]
@@ -153,7 +153,7 @@ class TestSingleRepositories:
     def lookup(self, hub: Hub, folder: Path, *repo_ids: int) -> list[dict[str, Any]]:
         hub.clock = FakeClock()
         with serving(hub) as api_url:
-            client = GitHubClient(SearchConfig(api_url=api_url), ["t"], lambda text: None, hub.clock, timeout=1)
+            client = GitHubClient(SearchConfig(api_url=api_url), ["t"], lambda text: None, hub.clock)
             return [client.lookup(repo_id, Journal(folder)) for repo_id in repo_ids]
 
     def test_what_is_known_is_asked_for_with_its_tag(self, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ class TestSingleRepositories:
         hub = Hub(equal_universe(1))
         hub.clock = FakeClock()
         with serving(hub) as api_url:
-            client = GitHubClient(SearchConfig(api_url=api_url), ["t"], lambda text: None, hub.clock, timeout=1)
+            client = GitHubClient(SearchConfig(api_url=api_url), ["t"], lambda text: None, hub.clock)
             client.lookup(1, Journal(tmp_path))
             hub.rows = [replace(hub.rows[0], stars=99)]
             assert client.lookup(1, Journal(tmp_path))["stargazers_count"] == 99
