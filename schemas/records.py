@@ -69,13 +69,13 @@ class Exclusion:
     detail: str = ""
     """Evidence for a reader: the keeper and similarity, the error, the offending value."""
     repo: str | None = None
-    """owner/name, filled in a release; null for what has none."""
+    """owner/name, filled in a release and in the catalogue; null for what has none."""
     commit_id: str | None = None
-    """The commit, filled in a release; null for repositories."""
+    """The commit, filled in a release and in the catalogue; null for repositories."""
     path: str | None = None
-    """Path of the file, filled in a release; null for repositories and commits."""
+    """Path of the file, filled in a release and in the catalogue; null for repositories and commits."""
     fun_name: str | None = None
-    """Qualified name, filled in a release for methods; null for files, commits and repositories."""
+    """Qualified name of a method, filled in a release and in the catalogue; null for all else."""
 
 
 @dataclass(frozen=True, slots=True)

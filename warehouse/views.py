@@ -58,6 +58,20 @@ TABLES: dict[str, type] = {
     "tasks_real_code": execution.RealCode,
 }
 """Row type of every table of the lake; each has a view, also before it has a file."""
+_PLACED = """
+SELECT e.* REPLACE (
+  coalesce(e.repo, m.repo, nullif(regexp_extract(e.row_id, '^([^@]+)@[0-9a-f]{{40,64}}(:|$)', 1), ''),
+    nullif(regexp_extract(e.row_id, '^[^/@: ]+/[^/@: ]+$'), '')) AS repo,
+  coalesce(e.commit_id, m.commit_id, nullif(regexp_extract(e.row_id, '^[^@]+@([0-9a-f]{{40,64}})(:|$)', 1), ''))
+    AS commit_id,
+  coalesce(e.path, m.path, nullif(regexp_extract(e.row_id, '^[^@]+@[0-9a-f]{{40,64}}:(.+)$', 1, 's'), '')) AS path,
+  coalesce(e.fun_name, m.fun_name) AS fun_name)
+FROM ({}) AS e LEFT JOIN
+  (SELECT row_id, any_value(repo) AS repo, any_value(commit_id) AS commit_id, any_value(path) AS path,
+     any_value(fun_name) AS fun_name FROM methods GROUP BY row_id) AS m
+  ON m.row_id = e.row_id AND e.stage <> 'opt_out'
+"""
+"""Exclusions with the place of each, as a release has them; of what somebody asked to leave out no more is told."""
 
 
 def rebuild_catalogue(workspace: Workspace, units: Sequence[Unit] | None = None) -> None:
@@ -113,10 +127,11 @@ def _create_views(connection: duckdb.DuckDBPyConnection, root: Path, units: Sequ
     for unit in units:
         for table, entries in unit.files.items():
             files.setdefault(table, []).extend(root / entry.path for entry in entries)
-    for table in sorted(files):
+    for table in sorted(files, key=lambda name: (name == "exclusions", name)):
         if files[table]:
             paths = ", ".join(_literal(str(path)) for path in sorted(files[table]))
             query = f"SELECT * FROM read_parquet([{paths}], hive_partitioning = false)"  # noqa: S608 - quoted by _literal
+            query = _PLACED.format(query) if table == "exclusions" else query
         else:
             query = _empty_query(connection, schema_of(TABLES[table]).empty_table())
         connection.execute(f"CREATE VIEW {_identifier(table)} AS {query}")

@@ -7,7 +7,8 @@ import pytest
 
 from schemas.arrow import schema_of, to_table
 from schemas.errors import PipelineError
-from schemas.records import CommitRecord, Exclusion, StageReport
+from schemas.records import CommitRecord, Exclusion, Method, StageReport
+from tests.builders import make_method
 from warehouse.ledger import Ledger, Unit, unit_key
 from warehouse.lock import Workspace, open_workspace
 from warehouse.views import TABLES, connect, rebuild_catalogue
@@ -53,6 +54,35 @@ def test_views_show_the_rows_of_every_unit(workspace: Workspace) -> None:
         ("o/a", "c1", ["p1", "p2"]),
     ]
     assert query(workspace, "SELECT reason, count(*) FROM exclusions GROUP BY ALL") == [("moved", 2)]
+
+
+def test_exclusions_have_the_place_of_what_was_left_out(workspace: Workspace) -> None:
+    ledger, key = Ledger(workspace.tables), unit_key("mine", "1", "o/a", [])
+    methods = [
+        make_method(row_id=name, repo="o/a", commit_id="c" * 40, path="a.py", fun_name=f"A.{name}")
+        for name in ("R1", "R2", "R3")
+    ]
+    excluded = [
+        Exclusion("R1", "features", "bare_stub"),
+        Exclusion("R2", "opt_out", "opted_out"),
+        Exclusion("o/a@" + "d" * 40, "commits", "too_many_files"),
+        Exclusion("o/a@" + "d" * 64 + ":x/é:\n.py", "files", "bad_blob"),
+        Exclusion("o/a", "sources", "repository_without_python"),
+        Exclusion("R9", "testbed_random_cut", "not_drawn", "", "o/z", "e" * 40, "z.py", "Z.z"),
+    ]
+    tables = {"methods": to_table(methods, Method), "exclusions": to_table(excluded, Exclusion)}
+    files = {name: (ledger.write(name, "o/a", key, rows),) for name, rows in tables.items()}
+    ledger.record(Unit("mine", "o/a", key, files, ()))
+    rebuild_catalogue(workspace)
+    placed = "SELECT row_id[:4], repo, commit_id[:2], path, fun_name, reason FROM exclusions ORDER BY ALL"
+    assert query(workspace, placed) == [
+        ("R1", "o/a", "cc", "a.py", "A.R1", "bare_stub"),
+        ("R2", None, None, None, None, "opted_out"),
+        ("R9", "o/z", "ee", "z.py", "Z.z", "not_drawn"),
+        ("o/a", "o/a", None, None, None, "repository_without_python"),
+        ("o/a@", "o/a", "dd", "x/é:\n.py", None, "bad_blob"),
+        ("o/a@", "o/a", "dd", None, None, "too_many_files"),
+    ]
 
 
 def test_dates_are_utc(workspace: Workspace) -> None:
