@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from sandbox.defaults import default_of, special_default, yielded
+from sandbox.inside.forks import MOCK_ERROR
 from sandbox.targets import Function
 from schemas.execution import MockKind
 
-_RAISE = 'raise NotImplementedError("mock")'
+_RAISE = 'raise {}("{}")'.format(*MOCK_ERROR)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ class _Prover:
         again = [self._confirmation(case, evidence[case.number]) for case in warmed if case.number in evidence]
         self.progress("mocks", len(cases) - len(fresh), len(cases))
         self.progress("confirm", 0, len(again))
-        found = self.judge.in_fresh([*map(self._in_fresh, fresh), *again])
+        found = self.judge.in_fresh([*(replace(case, control=True) for case in fresh), *again])
         self.progress("mocks", len(cases), len(cases))
         self._confirm(again, found, evidence)
         evidence |= self._caught(fresh, found)
@@ -165,11 +165,6 @@ class _Prover:
             if self._is_caught(case, judged[case.number])
         }
 
-    def _in_fresh(self, case: Case) -> Case:
-        """Return a case for fresh processes; what runs at import seldom outlives `raise`, so that comes first."""
-        mocks = case.mocks[::-1] if case.number in self.baseline.at_import else case.mocks
-        return replace(case, mocks=mocks, control=True)
-
     def _drop(self, number: int, error: DataError, mocks: tuple[MockResult, ...] = ()) -> None:
         target = self.functions[number].target
         tests = tuple(sorted(self.baseline.covering(number))) if mocks else ()
@@ -181,7 +176,8 @@ class _Prover:
         tests = self.baseline.covering(number)
         if tests:
             function = self.functions[number]
-            return Case(number, function, mocks_of(function), tuple(tests))
+            # From the strongest to the one that is hardest to tell from the original.
+            return Case(number, function, mocks_of(function)[::-1], tuple(tests))
         flaky = [nodeid for nodeid in self.baseline.flaky if nodeid in entered]
         if flaky:
             self._drop(number, DataError("only_flaky_tests", f"{len(flaky)} tests, the first is {flaky[0]}"))
@@ -213,7 +209,7 @@ class _Prover:
     def _evidence(self, case: Case, results: tuple[MockResult, ...]) -> Evidence:
         entered = self.baseline.entered[case.number]
         common = set(case.tests).intersection(*(result.failing_tests for result in results))
-        order = [mock.kind for mock in case.mocks]
+        order = list(MockKind)
         return Evidence(
             function=self.functions[case.number],
             pass_to_pass=tuple(sorted(case.tests)),
@@ -228,7 +224,7 @@ class _Prover:
         The quickest of the tests that must fail, with the mock that is hardest to tell from the original.
         """
         test = min(evidence.fail_to_pass, key=lambda id_: (self.baseline.seconds[id_], id_))
-        mock = next((mock for mock in case.mocks if mock.kind is MockKind.TYPED), case.mocks[0])
+        mock = next((mock for mock in case.mocks if mock.kind is MockKind.TYPED), case.mocks[-1])
         return replace(case, tests=(test,), mocks=(mock,))
 
     def _confirm(self, cases: Sequence[Case], judged: Mapping[int, Judged], evidence: dict[int, Evidence]) -> None:

@@ -29,16 +29,18 @@ VARIANTS = 8
 CONTROL = VARIANTS - 1
 """Place of the run without a mock."""
 AGAIN = VARIANTS - 2
-"""Place of a second run with the first mock."""
+"""Place of a second run with the first mock, of tests that did not fail by its own exception."""
+SAMPLE = VARIANTS - 3
+"""Place of a second run with the last mock, of some tests of a long list, each by itself."""
+MOCK_ERROR = ("NotImplementedError", "mock")
+"""Type and text of the exception that a mock raises."""
 FOLDER = "job"
 """Folder of the temporary files of a run, the same for all: tests may print its path, and break lines by its length."""
-LAST = 5
-"""Tests of that run: what fails behind others alone shows where few others come before."""
 _HEAD = 8
 
 
 class Progress:
-    """What a child did so far, where its parent can read it after its death: test it is at, tests that failed."""
+    """What a child did so far, where its parent can read it after its death: test it is at, tests that failed how."""
 
     def __init__(self, count: int) -> None:
         self.memory = mmap.mmap(-1, _HEAD + count + 1)
@@ -53,10 +55,11 @@ class Progress:
         """Note that a test begins."""
         self.memory[:_HEAD] = struct.pack("q", self.numbers.get(id_, -1))
 
-    def failed(self, id_: str) -> None:
-        """Note that a test failed."""
+    def failed(self, id_: str, *, by_mock: bool) -> None:
+        """Note that a test failed, and whether the mock's own exception reached it."""
         if id_ in self.numbers:
-            self.memory[_HEAD + self.numbers[id_]] = 1
+            place = _HEAD + self.numbers[id_]
+            self.memory[place] = max(self.memory[place], 1 + by_mock)
 
     @property
     def at(self) -> int:
@@ -65,9 +68,10 @@ class Progress:
         return number
 
     @property
-    def failures(self) -> list[str]:
-        """Return the tests that failed."""
-        return [id_ for id_, number in self.numbers.items() if self.memory[_HEAD + number]]
+    def failures(self) -> dict[str, bool]:
+        """Return the tests that failed, each with whether the mock's own exception reached it."""
+        marks = {id_: self.memory[_HEAD + number] for id_, number in self.numbers.items()}
+        return {id_: mark > 1 for id_, mark in marks.items() if mark}
 
 
 class GoOnError(BaseException):
@@ -90,6 +94,11 @@ class Executor(Protocol):
         stop: bool,
     ) -> None:
         """Run tests in the child, without a mock or with one; or raise GoOnError for them to be run elsewhere."""
+
+
+def spread(ids: list[str], parts: int) -> list[list[str]]:
+    """Deal tests out to at most so many lists; neighbours, which most often disturb each other, come apart."""
+    return [ids[place::parts] for place in range(min(parts, len(ids)))]
 
 
 def fork() -> int:
@@ -166,50 +175,71 @@ class Server:
     def judge(self, job: dict[str, Any]) -> None:
         """Run a job's mocks as long as each is caught; then its tests without a mock, where the job asks for that.
 
-        A mock is only run against the tests that failed with all mocks before it. Where the job wants it, the last of
-        those that failed with every mock meet the first one again, now from behind and before all others.
+        A mock is only run against the tests that failed with all mocks before it: the first with all in one child, the
+        others with tests spread over several, so that a short list meets them one by one.
         """
         wanted = ids = [self.tests[number] for number in job["ids"]]
-        base = job["number"] * VARIANTS
+        base, parts = job["number"] * VARIANTS, job["spread"]
+        thrown: dict[str, bool] = {}
         for place, variant in enumerate(job["variants"]):
             # By turns in both orders: what fails only behind what another test left would not fail again by itself.
-            failed = self.attempt(base + place, job, variant, ids[::-1] if place % 2 else ids)
+            order = ids[::-1] if place % 2 else ids
+            failed = self.attempt(base + place, job, variant, spread(order, parts if place else 1))
             if not failed:
                 return
+            thrown = thrown or failed
             ids = [id_ for id_ in ids if id_ in failed]
-        if job.get("again") and len(ids) > 1:
-            self.attempt(base + AGAIN, job, job["variants"][0], ids[-LAST:][::-1])
+            late = [group[-1] for group in spread([id_ for id_ in order if id_ in failed], parts) if len(group) > 1]
+        if job["variants"]:
+            self.doubt(job, [id_ for id_ in ids if id_ != wanted[0] and not thrown[id_]], late[::2])
         if job.get("control"):
             first = self.controls.setdefault(tuple(wanted), base + CONTROL)
             if first == base + CONTROL:
-                self.attempt(first, job, None, wanted)
+                self.attempt(first, job, None, [wanted])
             else:
                 self.sender.send("same", job=base + CONTROL, other=first)
 
+    def doubt(self, job: dict[str, Any], unclear: list[str], late: list[str]) -> None:
+        """Let tests that failed with every mock meet one again, where it is open whether they fail by themselves.
+
+        With the first mock all were together: those may have failed behind others that its exception did not reach.
+        With the last one of a list that was not dealt out one by one, where the job wants it, some that came late do.
+        Of long lists only some are asked.
+        """
+        base, parts = job["number"] * VARIANTS, job["spread"]
+        if unclear:
+            step = -(-len(unclear) // parts)
+            self.attempt(base + AGAIN, job, job["variants"][0], [[id_] for id_ in unclear[::step]])
+        if job.get("sample") and late:
+            self.attempt(base + SAMPLE, job, job["variants"][-1], [[id_] for id_ in late])
+
     def attempt(
-        self, number: int, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]
-    ) -> frozenset[str]:
-        """Run tests once, in as many children as that needs; return those that failed.
+        self, number: int, job: dict[str, Any], variant: dict[str, Any] | None, groups: list[list[str]]
+    ) -> dict[str, bool]:
+        """Run groups of tests once, each in as many children as that needs; return those that failed, and how.
 
         A child that ends early was killed or crashed in the test it was at: the next one goes on behind that.
         """
-        failures: set[str] = set()
-        rest, part = ids, 0
-        while rest and part <= MAX_SKIPPED:
-            self.progress.begin(rest)
-            try:
-                with self.executor.changed(job, variant):
-                    code = self._in_child(f"{number}.{part}", job, variant, rest)
-            except Exception as error:  # noqa: BLE001 - told; the next job may well succeed
-                self.sender.send("broke", job=number, text=f"{type(error).__name__} {error}"[:300])
-                return frozenset()
-            failures.update(self.progress.failures)
-            at = self.progress.at
-            if code == 0 or at < 0 or (failures and job.get("stop")):
-                break
-            rest, part = rest[at + 1 :], part + 1
-        self.sender.send("ended", job=number, code=code if ids else 0)
-        return frozenset(failures)
+        failures: dict[str, bool] = {}
+        code = part = skipped = 0
+        for group in groups:
+            rest = group
+            while rest and skipped <= MAX_SKIPPED:
+                self.progress.begin(rest)
+                try:
+                    with self.executor.changed(job, variant):
+                        code = self._in_child(f"{number}.{part}", job, variant, rest)
+                except Exception as error:  # noqa: BLE001 - told; the next job may well succeed
+                    self.sender.send("broke", job=number, text=f"{type(error).__name__} {error}"[:300])
+                    return {}
+                part += 1
+                failures.update(self.progress.failures)
+                at = self.progress.at
+                if code == 0 or at < 0 or (failures and job.get("stop")):
+                    break
+                rest, skipped = rest[at + 1 :], skipped + 1
+        self.sender.send("ended", job=number, code=code)
+        return failures
 
     def _in_child(self, stream: str, job: dict[str, Any], variant: dict[str, Any] | None, ids: list[str]) -> int:
         """Run tests in one child and end whatever it leaves; return its exit status."""

@@ -86,6 +86,8 @@ class LiveFunctions:
     def __init__(self, places: Places) -> None:
         self.places = places
         self.by_key: dict[Key, list[FunctionType]] = {}
+        self.ready: tuple[Key, str] | None = None
+        self.codes: list[CodeType] = []
         for function in gc.get_objects():
             if type(function) is FunctionType:
                 for key in self._keys(function.__code__):
@@ -100,11 +102,19 @@ class LiveFunctions:
             if isinstance(constant, CodeType):
                 yield from self._keys(constant)
 
+    def prepare(self, key: Key, body: str) -> None:
+        """Compile a mock body, once for all forks that are to have it."""
+        if self.ready != (key, body):
+            self.ready = None
+            self.codes = [swap(function.__code__, key, body, self.places) for function in self.by_key.get(key, ())]
+            self.ready = (key, body)
+
     def patch(self, key: Key, body: str) -> Patch:
         """Give every live function with that code the mock body, and every one that a later import brings."""
         patch = Patch(key, body, self.places)
-        for function in self.by_key.get(key, ()):
-            function.__code__ = swap(function.__code__, key, body, self.places)
+        self.prepare(key, body)
+        for function, code in zip(self.by_key.get(key, ()), self.codes):  # noqa: B905 - no `strict` before Python 3.10
+            function.__code__ = code
             patch.count += 1
         patch.hook_imports()
         return patch

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .clocks import measures_time
-from .forks import Progress
+from .forks import MOCK_ERROR, Progress
 from .tracing import IMPORT, Key, Places, Tracer, foreign, of_tree
 from .wire import Sender
 
@@ -20,6 +20,7 @@ MAX_TEXT = 300  # characters of an exception's first line that are kept
 MAX_ID = 10_000  # characters of a node id; a test with a longer one is left out, its records would not fit
 CHUNK = 60_000  # characters of node ids in one record, escapes included: below wire.MAX_MESSAGE with one more id
 TOGETHER = 50  # tests that pass, and of which one record tells
+_MAX_CHAIN = 20  # exceptions, one raised while the next was handled, that are looked at: a chain may be a ring
 _VERSION = int(pytest.__version__.split(".")[0])
 
 
@@ -30,6 +31,18 @@ def first_line(value: BaseException | None) -> str:
     except Exception:  # noqa: BLE001 - whatever it raises, the test has failed already
         return "unprintable"
     return lines[0][:MAX_TEXT] if lines else ""
+
+
+def is_of_mock(error: BaseException | None) -> bool:
+    """Tell whether an exception is the one that a mock raises, or was raised while that was handled."""
+    kind, text = MOCK_ERROR
+    for _ in range(_MAX_CHAIN):
+        if error is None:
+            return False
+        if type(error).__name__ == kind and first_line(error) == text:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def chunks(ids: list[str]) -> Generator[list[str], None, None]:
@@ -79,6 +92,7 @@ class Reporter:
         report = outcome.get_result()
         if call.excinfo is not None:
             report.postquem = (call.excinfo.typename, first_line(call.excinfo.value))
+            report.of_mock = is_of_mock(call.excinfo.value)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Send the report of a phase; tests whose phases all pass are told of together.
@@ -89,7 +103,7 @@ class Reporter:
         if report.outcome == "failed" and report.when in ("setup", "call"):
             self.failed = True
             if self.progress is not None:
-                self.progress.failed(report.nodeid)
+                self.progress.failed(report.nodeid, by_mock=getattr(report, "of_mock", False))
             if self.stop and self.session is not None:
                 self.session.shouldstop = "a test failed"
         self.seconds += report.duration

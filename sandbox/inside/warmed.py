@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import pytest
 from _pytest import nodes
 
 from .forks import Progress, Server, load
-from .mutate import LiveFunctions
+from .mutate import CannotPatchError, LiveFunctions
 from .plugin import Reporter
 from .tracing import Places
 from .wire import Sender
@@ -48,6 +48,9 @@ class ForkServer:
         """Run every job, and end this process."""
         for item in session.items:
             self.items.setdefault(item.nodeid, []).append(item)
+            if getattr(item, "cls", None) is None:  # a class would be instantiated for that
+                with suppress(Exception):
+                    _ = item.location  # kept by the item; every fork would find out again
         load(self.job.get("imports", ()))
         self.live = LiveFunctions(self.places)
         gc.collect()
@@ -58,8 +61,10 @@ class ForkServer:
         os._exit(0)  # pytest's own end would only cost, and misses what `quiet` took away
 
     def changed(self, job: dict[str, Any], variant: dict[str, Any] | None) -> AbstractContextManager[None]:
-        """Change nothing: the child alone is patched."""
-        del job, variant
+        """Change nothing, the child alone is patched; but compile what it is patched with."""
+        if variant is not None and self.live is not None:
+            with suppress(CannotPatchError):  # the child meets it again, and tells
+                self.live.prepare(tuple(job["key"]), variant["body"])
         return nullcontext()
 
     def run(

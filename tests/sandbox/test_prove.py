@@ -95,7 +95,7 @@ class TestWeakAndFlakyTests:
         assert [(mock.kind, mock.verdict, mock.failing_tests) for mock in good.mocks] == [
             (MockKind.PASS, Verdict.CAUGHT, ("test_shop.py::test_good", "test_shop.py::test_good_too")),
             (MockKind.TYPED, Verdict.CAUGHT, ("test_shop.py::test_good", "test_shop.py::test_good_too")),
-            (MockKind.RAISE, Verdict.CAUGHT, ("test_shop.py::test_good", "test_shop.py::test_good_too")),
+            (MockKind.RAISE, Verdict.CAUGHT, good.pass_to_pass),
         ]
         assert [mock.body for mock in good.mocks] == [
             "    pass",
@@ -232,67 +232,94 @@ def test_two_proofs_are_equal(small_environment: BuiltEnvironment, tmp_path: Pat
     assert replace(first, cpu_seconds=0) == replace(second, cpu_seconds=0)
 
 
+# A test that fails with every mock and leaves something; one that fails behind that, and by itself with `raise` only;
+# and one that never fails by itself.
+LEAVING = "def test_{}():\n    left.append(1)\n    assert m.{}(1) == 2\n    left.clear()\n"
+BEHIND = "def test_{}():\n    m.{}(1)\n    assert not left\n"
+BEHIND_WITH_EACH = "def test_{}():\n    with suppress(Exception):\n        m.{}(1)\n    assert not left\n"
+HEAD = "from contextlib import suppress\nimport m\nleft = []\n"
+
+
 def test_what_fails_only_behind_what_another_test_left_is_none_of_the_failing_tests(
     small_environment: BuiltEnvironment, tmp_path: Path
 ) -> None:
     files = {
         "m.py": "def f(n: int) -> int:\n    return n + 1\n",
-        "test_m.py": (
-            "import m\nleft = []\n"
-            "def test_f():\n    left.append(1)\n    assert m.f(1) == 2\n    left.clear()\n"
-            "def test_behind():\n    m.f(1)\n    assert not left\n"
-        ),
+        "test_m.py": HEAD + LEAVING.format("f", "f") + BEHIND.format("behind", "f"),
     }
     [evidence] = prove_files(small_environment, tmp_path, files, ["m.py"]).evidence
     assert evidence.pass_to_pass == ("test_m.py::test_behind", "test_m.py::test_f")
     assert evidence.fail_to_pass == ("test_m.py::test_f",)
-    assert evidence.mocks[0].failing_tests == evidence.pass_to_pass
+    assert [(mock.kind, mock.failing_tests) for mock in evidence.mocks] == [
+        (MockKind.PASS, evidence.fail_to_pass),
+        (MockKind.TYPED, evidence.fail_to_pass),
+        (MockKind.RAISE, evidence.pass_to_pass),
+    ]
 
 
-def test_where_tests_leave_something_behind_every_test_meets_the_mocks_by_itself(
+@pytest.mark.parametrize(("place", "returns"), [(0, ""), (2, ""), (2, " -> int"), (8, "")])
+def test_of_a_short_list_every_test_fails_by_itself(
+    small_environment: BuiltEnvironment, tmp_path: Path, place: int, returns: str
+) -> None:
+    tests = [LEAVING.format(number, "f") for number in range(9)]
+    tests[place] = BEHIND_WITH_EACH.format(place, "f")
+    files = {"m.py": f"def f(n){returns}:\n    return n + 1\n", "test_m.py": HEAD + "".join(tests)}
+    [evidence] = prove_files(small_environment, tmp_path, files, ["m.py"]).evidence
+    assert evidence.fail_to_pass == tuple(f"test_m.py::test_{number}" for number in range(9) if number != place)
+    assert {mock.failing_tests for mock in evidence.mocks[:-1]} == {evidence.fail_to_pass}
+
+
+@pytest.mark.parametrize("at_import", ["", "with suppress(NotImplementedError):\n    f(1)\n"])
+def test_exception_that_reaches_no_test_proves_nothing_behind_what_others_left(
+    small_environment: BuiltEnvironment, tmp_path: Path, at_import: str
+) -> None:
+    files = {
+        # As in a finalizer: what it raises is caught, and leaves something that a second test would not find by itself.
+        "m.py": "from contextlib import suppress\ncaught = []\ndef f(n):\n    return n + 1\n"
+        "def g(n):\n    try:\n        return f(n)\n    except NotImplementedError:\n"
+        "        caught.append(n)\n        return n + 1\n" + at_import,
+        "test_m.py": "import m\nfrom m import g\ndef test_before(): assert g(1) in (2, None)\n"
+        "def test_f(): assert g(1) == 2 and len(m.caught) < 2\n",
+    }
+    proof = prove_files(small_environment, tmp_path, files, ["m.py"])
+    assert [one.function.name for one in proof.evidence] == ["g"]
+    assert [(one.reason, one.detail) for one in proof.dropped] == [("mock_survived", "raise")]
+
+
+def test_where_one_of_a_long_list_fails_behind_others_only_every_test_meets_the_mocks_by_itself(
     small_environment: BuiltEnvironment, tmp_path: Path
 ) -> None:
-    failing = "def test_{}():\n    left.append(1)\n    assert m.{}(1) == 2\n    left.clear()\n"
-    behind = "def test_{}():\n    m.{}(1)\n    assert not left\n"
+    behind = {"f": (12, 13), "g": (2, 3)}
+    tests = [
+        (BEHIND_WITH_EACH if name == "f" else BEHIND).format(f"{name}_{number:02}", name)
+        if number in behind[name] else LEAVING.format(f"{name}_{number:02}", name)
+        for name in behind for number in range(25)
+    ]  # fmt: skip
     files = {
         "m.py": "def f(n: int) -> int:\n    return n + 1\ndef g(n):\n    return n + 1\n",
-        # In both orders b stands behind one that fails. That e passes when it comes before d gives them away.
-        "test_m.py": "import m\nleft = []\n"
-        + failing.format("a", "f") + behind.format("b", "f") + failing.format("c", "f")
-        + failing.format("d", "g") + behind.format("e", "g"),
-    }  # fmt: skip
+        "test_m.py": HEAD + "".join(tests),
+    }
     proof = prove_files(small_environment, tmp_path, files, ["m.py"])
-    assert [one.fail_to_pass for one in proof.evidence] == [
-        ("test_m.py::test_a", "test_m.py::test_c"),
-        ("test_m.py::test_d",),
-    ]
-    mocks = [[(mock.kind, mock.failing_tests) for mock in one.mocks] for one in proof.evidence]
-    assert mocks == [
-        [(kind, ("test_m.py::test_a", "test_m.py::test_c")) for kind in MockKind],
-        [(kind, ("test_m.py::test_d",)) for kind in (MockKind.PASS, MockKind.RAISE)],
-    ]
+    assert {one.function.name: one.fail_to_pass for one in proof.evidence} == {
+        name: tuple(f"test_m.py::test_{name}_{number:02}" for number in range(25) if number not in places)
+        for name, places in behind.items()
+    }
 
 
 def test_what_does_not_fail_with_every_mock_is_not_run_again_by_itself(
     small_environment: BuiltEnvironment, tmp_path: Path
 ) -> None:
-    failing = "def test_{}():\n    left.append(1)\n    assert m.{}(1) == 2\n    left.clear()\n"
     files = {
-        "m.py": "def f(n: int) -> int:\n    return n + 1\ndef g(n):\n    return n + 1\n",
-        # b stands behind a and fails, but only with the first mock; that e passes before d gives the file away.
-        "test_m.py": "import m\nleft = []\n"
-        + failing.format("a", "f")
-        + "def test_b():\n    try:\n        n = m.f(1)\n    except Exception:\n        return\n"
-        + "    assert not left or n is not None\n"
-        + failing.format("d", "g") + "def test_e():\n    m.g(1)\n    assert not left\n",
-    }  # fmt: skip
-    first, second = prove_files(small_environment, tmp_path, files, ["m.py"]).evidence
-    assert [(mock.kind, mock.failing_tests) for mock in first.mocks] == [
-        (MockKind.PASS, ("test_m.py::test_a", "test_m.py::test_b")),
-        (MockKind.TYPED, ("test_m.py::test_a",)),
-        (MockKind.RAISE, ("test_m.py::test_a",)),
+        "m.py": "def f(n: int) -> int:\n    return n + 1\n",
+        # b stands behind a and fails, but only with the typed mock.
+        "test_m.py": HEAD
+        + LEAVING.format("a", "f")
+        + "def test_b():\n    with suppress(NotImplementedError):\n        assert m.f(1) != 0\n",
+    }
+    [evidence] = prove_files(small_environment, tmp_path, files, ["m.py"]).evidence
+    assert [(mock.kind, mock.failing_tests) for mock in evidence.mocks] == [
+        (kind, ("test_m.py::test_a",)) for kind in MockKind
     ]
-    assert (first.fail_to_pass, second.fail_to_pass) == (("test_m.py::test_a",), ("test_m.py::test_d",))
 
 
 @pytest.mark.parametrize(
