@@ -11,9 +11,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from flows.execution import sample_key
 from flows.rebuilding import Rebuilding, rebuild
+from schemas.config import load_config
 from tests.flows.cluster import running
 from tests.flows.support import ROOT, build
+from warehouse.ledger import Unit
+from warehouse.tables import FileEntry
 
 NEEDS_NO_ENGINE = {"DOCKER_HOST": "tcp://127.0.0.1:1"}  # a port where no engine answers
 
@@ -41,6 +45,18 @@ def kill_when(config: Path, workspace: Path, reached: Callable[[], bool]) -> Non
         assert process.poll() is None, (workspace.parent / "log").read_text()
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+
+def test_the_sample_does_not_depend_on_how_long_the_proofs_took(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path))
+
+    def proven(functions: str, seconds: str) -> Unit:
+        tables = {"proven_functions": functions, "real_code_runs": seconds}
+        files = {name: (FileEntry(f"{name}/x.parquet", 1, digest * 64, 1),) for name, digest in tables.items()}
+        return Unit("real_code", "o/n", "key", files)
+
+    keys = [sample_key(config, [proven(*digests)]) for digests in (("0", "1"), ("0", "2"), ("3", "1"))]
+    assert keys[0] == keys[1] != keys[2]
 
 
 @pytest.mark.usefixtures("sandboxed")
