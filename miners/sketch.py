@@ -27,8 +27,10 @@ _STRING = rb"(?:(?<![fFtT])(?<![fFtT][rR])(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n
 _PLAIN = rb"[^()\"'#\\]|#[^\n]*+|" + _STRING
 _WORD_CHAR = re.compile(rb"[" + _WORD + rb"]")
 _NAMED = re.compile(rb"def[ \t]+([" + _WORD + rb"]+)[ \t]*+")
+# What stands in parentheses, one more pair of them inside at most.
+_INSIDE = rb"(?:" + _PLAIN + rb"|\((?:" + _PLAIN + rb")*+\))*+"
 HEADER = re.compile(
-    _NAMED.pattern + rb"(\((?:" + _PLAIN + rb"|\((?:" + _PLAIN + rb")*+\))*+\)(?:[^:\"'#\\\n]|" + _STRING + rb")*+:)",
+    _NAMED.pattern + rb"(\(" + _INSIDE + rb"\)(?:[^:\"'#\\\n]|" + _STRING + rb")*+:)",
     re.DOTALL,
 )
 TRIVIA = re.compile(rb"(?:[ \t\f\r\n\\]|#[^\r\n]*)*+")
@@ -37,8 +39,8 @@ DOCSTRING = re.compile(
     rb"|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')[ \t]*+(?:#[^\r\n]*+)?(?=[\r\n]|\Z)",
     re.DOTALL,
 )
-# What may be another string that opens a body.
-_STRINGLIKE = re.compile(rb"[A-Za-z]{0,2}[\"'(]")
+# What may be another string that opens a body, in parentheses or not: none when an operator follows on these.
+_STRINGLIKE = re.compile(rb"[A-Za-z]{0,2}[\"']|\((?!" + _INSIDE + rb"\)[ \t]*+[-+*/%@&|^<>=!.(\[])", re.DOTALL)
 _UNCLEAR = re.compile(rb"[:\"'#\\]")
 _ONE_STRING = re.compile(_STRING, re.DOTALL)
 _QUOTE_OR_HASH = re.compile(rb"[\"'#]")
@@ -242,7 +244,7 @@ class SketchIndex:
         `text` is the definition with its decorators; `sound` says that no syntax error may have cut it short.
         """
         found: dict[str, bool] = {}
-        for at in _starts(text):
+        for at in _starts(text, sound=sound):
             mine = sketch(text, at, whole=True)
             for number in self._numbers(mine, sound=sound):
                 same = not mine.name or not self._names[number] or self._names[number] == mine.name
@@ -270,11 +272,22 @@ class SketchIndex:
         return [other for other in near if other.startswith(text) and other in table]
 
 
-def _starts(text: bytes) -> list[int]:
-    """Return where a definition's `def` may stand: its first one, or with decorators any that ends no longer word."""
+def _starts(text: bytes, *, sound: bool) -> list[int]:
+    """Return where a definition's `def` may stand: its first one, or with decorators any that ends no longer word.
+
+    Without syntax errors decorators end with their lines, so that nothing but `async` stands before it.
+    """
     found = (match.start() for match in _DEFINITION.finditer(text))
     starts = [at for at in found if not _WORD_CHAR.match(text, max(at - 1, 0), at)]
-    return starts if text.startswith(b"@") else starts[:1]
+    if not text.startswith(b"@"):
+        return starts[:1]
+    return [at for at in starts if _begins_line(text, at)] if sound else starts
+
+
+def _begins_line(text: bytes, at: int) -> bool:
+    """Tell whether nothing but blanks and `async` stands on a line before an offset."""
+    line = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
+    return text[line:at].strip(b" \t\f") in (b"", b"async")
 
 
 class _Piece(NamedTuple):

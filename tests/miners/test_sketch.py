@@ -99,6 +99,31 @@ def test_a_decorator_may_hold_anything() -> None:
     assert found(file, file) == {file: True}
 
 
+def test_the_word_def_inside_a_decorated_definition_begins_none_unless_it_is_broken() -> None:
+    index = SketchIndex()
+    index.add("other", b"def g(a):\n    return a\n")
+    text = b'@d\ndef f():\n    return {"token": "def"}'
+    assert index.find(text, sound=True) == {}
+    assert index.find(text, sound=False) == {"other": True}  # nobody knows the name behind that word
+
+
+@pytest.mark.parametrize("first", ["(a, b) = g(c)", "(a).b('c')", "('x')[0]", "(a) + b"])
+def test_what_goes_on_behind_parentheses_is_no_docstring(first: str) -> None:
+    index = SketchIndex()
+    index.add("other", b"def f(c):\n    return c\nx = 1\n")
+    index.add("same", f"class A:\n    def f(c):\n        {first}  # so\n        return c\n".encode())
+    code = f"def f(c):\n    {first}\n    return c"
+    assert index.find(code.encode(), sound=True) == {"same": True}
+
+
+@pytest.mark.parametrize("first", ["(a, b)", "('Doc')", "(a), 'b'", "(a)  # what"])
+def test_parentheses_alone_may_be_a_docstring(first: str) -> None:
+    index = SketchIndex()
+    index.add("other", b"def f(c):\n    return c\nx = 1\n")
+    code = f"def f(c):\n    {first}\n    return c"
+    assert index.find(code.encode(), sound=True) == {"other": True}
+
+
 def test_a_million_definitions_on_one_line_take_no_time() -> None:
     index = SketchIndex()
     index.add("blob", b"def " * 1_000_000)
@@ -108,6 +133,7 @@ def test_a_million_definitions_on_one_line_take_no_time() -> None:
 LINES = [
     "a = g(1)\n", "return 'x'\n", "# it's a note\n", '"""Doc."""\n', "if a:\n    b = [\n1]\n", "f(a)\n", "\n",
     "def h(): return g\n", "x = f'{a}'  # f\n", "'''\ntext\n'''\n", "(a)\n",
+    "(a, 'b') = g\n", "(a).b('c')\n", "('Doc')\n", "(a), 'b'\n", "('def', \"d\") [0]\n",
 ]  # fmt: skip
 HEADS = [
     "def f(a):\n",
