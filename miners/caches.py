@@ -3,26 +3,23 @@
 import re
 from bisect import insort
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from miners.changes import display_path
 from miners.git_process import ObjectReader, check_object_id, run_git
 from miners.sources import SourceFile, load_source
+from miners.trees import Entry, Trees, is_folder
 from schemas.errors import DataError
 
 # A commit's files, their versions before and the files that its candidates stand in; more is seldom touched.
 _MAX_TEXT_BYTES = 32_000_000
 # A walk in topological order alternates between the parents of a few open branches.
 _MAX_TREES = 8
-# Files of folders kept at hand, about 100 bytes each; a large project has some thousand in a tree.
-_MAX_FILES = 200_000
 # Deeper trees are left to git, which has a limit of its own.
 _MAX_DEPTH = 200
-_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
-_ENTRY_SHA256 = re.compile(rb"([0-7]+) ([^\0]+)\0(.{32})", re.DOTALL)
-_SHA1_DIGITS = 40
 _REGULAR = (b"100644", b"100755", b"100664")  # git once wrote group-writable files as 100664
 # Python files in `ls-tree -z` output: blob and path. Regular files only.
 _PYTHON_FILE = re.compile(rb"(?:\A|(?<=\0))(?:100644|100755|100664) blob ([0-9a-f]+)\t([^\0]*\.py)\0")
@@ -30,7 +27,26 @@ _PYTHON_FILE = re.compile(rb"(?:\A|(?<=\0))(?:100644|100755|100664) blob ([0-9a-
 _display_path = lru_cache(maxsize=50_000)(display_path)
 
 Tree = Mapping[str, Sequence[str]]  # paths by blob
-_File = tuple[str, str]  # blob and path
+
+
+class _Listed(NamedTuple):
+    """The Python files of a tree."""
+
+    root: str | None
+    """The tree, None when git had to list it."""
+    files: Tree
+    """What is in it."""
+
+
+class _Difference(NamedTuple):
+    """A Python file that one of two trees has and the other has not."""
+
+    blob_id: str
+    path: str
+    is_new: bool
+
+
+_NOTHING = _Listed(None, {})
 
 
 class SourceCache:
@@ -58,14 +74,12 @@ class SourceCache:
 class TreeCache:
     """The Python files of commits' trees; the least recently used ones are dropped.
 
-    Folders are read once each: a commit changes few, and git would list all of them anew.
+    A tree is made from the one before: a commit changes few folders, and git would list all of them anew.
     """
 
-    def __init__(self, reader: ObjectReader) -> None:
-        self._reader = reader
-        self._trees: OrderedDict[str, Tree] = OrderedDict()
-        self._folders: OrderedDict[str, list[_File]] = OrderedDict()
-        self._n_files = 0
+    def __init__(self, trees: Trees) -> None:
+        self._folders = trees
+        self._trees: OrderedDict[str, _Listed] = OrderedDict()
 
     def get(self, commit_id: str) -> Tree:
         """Return a commit's Python files as `list_python` does."""
@@ -75,45 +89,55 @@ class TreeCache:
             if len(self._trees) > _MAX_TREES:
                 self._trees.popitem(last=False)
         self._trees.move_to_end(commit_id)
-        return found
+        return found.files
 
-    def _list(self, commit_id: str) -> Tree:
+    def _list(self, commit_id: str) -> "_Listed":
+        last = next((item for item in reversed(self._trees.values()) if item.root is not None), _NOTHING)
         try:
-            return _by_blob(self._folder(self._reader.root(commit_id), _MAX_DEPTH))
-        except DataError:
-            return list_python(self._reader.git_dir, commit_id)  # git lists it or says what is wrong
+            root = self._folders.reader.root(commit_id)
+            return _Listed(root, _changed(last.files, self._differences(last.root, root, "", _MAX_DEPTH)))
+        except DataError:  # git lists it or says what is wrong
+            return _Listed(None, list_python(self._folders.reader.git_dir, commit_id))
 
-    def _folder(self, tree_id: str, depth: int) -> list[_File]:
-        """Return the Python files below a tree; raise DataError when it is not a usual one or cannot be read."""
-        found = self._folders.get(tree_id)
-        if found is None:
-            found = self._folders[tree_id] = self._read_folder(tree_id, depth)
-            self._n_files += len(found) + 1
-            while self._n_files > _MAX_FILES and len(self._folders) > 1:
-                self._n_files -= len(self._folders.popitem(last=False)[1]) + 1
+    def _differences(self, old: str | None, new: str | None, prefix: str, depth: int) -> Iterator[_Difference]:
+        """Yield in what two folders differ, None standing for one that is not there.
+
+        Raises DataError when a folder is not a usual one or cannot be read.
+        """
+        if not depth:
+            raise DataError("object_corrupt", "folders are nested too deep")
+        before, after = self._entries(old), self._entries(new)
+        folders: dict[bytes, list[str | None]] = {}
+        for entries, is_new in ((before - after, False), (after - before, True)):
+            for mode, name, object_id in entries:
+                if is_folder(mode):
+                    folders.setdefault(name, [None, None])[is_new] = object_id.hex()
+                elif mode in _REGULAR and name.endswith(b".py"):
+                    yield _Difference(object_id.hex(), prefix + _display_path(name), is_new)
+        for name, (one, other) in folders.items():
+            yield from self._differences(one, other, f"{prefix}{_display_path(name)}/", depth - 1)
+
+    def _entries(self, tree_id: str | None) -> frozenset[Entry]:
+        entries = () if tree_id is None else self._folders.entries(tree_id)
+        if len({name for _, name, _ in entries}) < len(entries):
+            raise DataError("object_corrupt", f"{tree_id} has a name twice")
+        return frozenset(entries)
+
+
+def _changed(tree: Tree, differences: Iterable[_Difference]) -> Tree:
+    """Return a tree with some files more and some less."""
+    files = dict(tree)
+    for blob_id, path, is_new in differences:
+        paths = [*files.get(blob_id, ())]
+        if is_new:
+            insort(paths, path)
         else:
-            self._folders.move_to_end(tree_id)
-        return found
-
-    def _read_folder(self, tree_id: str, depth: int) -> list[_File]:
-        kind, data = self._reader.read(tree_id)
-        entries = (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
-        length = sum(len(mode) + len(name) + len(object_id) + 2 for mode, name, object_id in entries)
-        if kind != "tree" or length != len(data) or not depth:
-            raise DataError("object_corrupt", f"{tree_id} is no usual tree")
-        files: list[_File] = []
-        for mode, name, object_id in entries:
-            if mode.endswith(b"40000"):  # 040000 in trees that old programs wrote
-                below = self._folder(object_id.hex(), depth - 1)
-                if below:
-                    folder = display_path(name) + "/"
-                    files += [(blob_id, folder + path) for blob_id, path in below]
-            elif mode in _REGULAR and name.endswith(b".py"):
-                files.append((object_id.hex(), display_path(name)))
-        return files
+            paths.remove(path)
+        files[blob_id] = paths
+    return {blob_id: paths for blob_id, paths in files.items() if paths}
 
 
-def _by_blob(files: Iterable[_File]) -> dict[str, list[str]]:
+def _by_blob(files: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Return paths by blob, sorted."""
     paths: dict[str, list[str]] = {}
     for blob_id, path in files:

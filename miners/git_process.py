@@ -6,7 +6,7 @@ import re
 import subprocess
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -56,8 +56,10 @@ _STDERR_LINES = 5
 # What Linux lets an ordinary user have (fs.pipe-max-size); other systems ignore it.
 _PIPE_BYTES = 1 << 20
 _SKIPPED_BYTES = 1 << 20
-# Trees of a large project's folders take one megabyte.
-_MAX_KEPT_BYTES = 4_000_000
+# Commits are asked for their messages and again for their trees.
+_MAX_KEPT_BYTES = 1_000_000
+# Objects asked for at once: their ids fit into a pipe, so that nobody has to write while git waits for a reader.
+_AT_ONCE = 500
 
 
 def git_environment() -> dict[str, str]:
@@ -205,8 +207,6 @@ class ObjectReader:
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir
         self._contents: Process | None = None
-        # Commits and trees: a commit is asked for its message and then for its tree, a tree for a folder's licence and
-        # as part of its child's parent.
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._kept_bytes = 0
         self._headers: Process | None = None
@@ -243,9 +243,46 @@ class ObjectReader:
             raise DataError("object_corrupt", f"git cannot read {object_id}")
         if not is_small:
             raise DataError("file_too_large", f"{size} bytes, the limit is {max_bytes}")
-        if kind != "blob":
+        if kind == "commit":
             self._keep(object_id, kind, data)
         return kind, data
+
+    def read_many(self, object_ids: Iterable[str]) -> Iterator[tuple[str, bytes] | None]:
+        """Yield type and contents of objects in the given order, None for those that git cannot give.
+
+        Some hundred are asked for and held in memory at once: meant for commits and trees. Where git dies of one,
+        those asked for behind it are None too.
+        """
+        ids = [check_object_id(object_id) for object_id in object_ids]
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            kept = {object_id: self._kept[object_id] for object_id in some if object_id in self._kept}
+            answers = kept | self._read_at_once([object_id for object_id in some if object_id not in kept])
+            yield from (answers.get(object_id) for object_id in some)
+
+    def _read_at_once(self, object_ids: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        """Ask for objects in one go and return those that git gives."""
+        answers: dict[str, tuple[str, bytes]] = {}
+        process = self._contents = self._contents or self._start("--batch")
+        if process.stdin is None or process.stdout is None:
+            raise DataError("git_failed", "cat-file has no pipes")
+        with contextlib.suppress(BrokenPipeError):  # there is no answer then
+            process.stdin.write("".join(f"{object_id}\n" for object_id in object_ids).encode())
+            process.stdin.flush()
+        for object_id in object_ids:
+            parts = process.stdout.readline().split()
+            if len(parts) == 3 and parts[2].isdigit():
+                data = process.stdout.read(int(parts[2]) + 1)
+                if len(data) == int(parts[2]) + 1:
+                    answers[object_id] = kind, contents = parts[1].decode(), data[:-1]
+                    if kind == "commit":
+                        self._keep(object_id, kind, contents)
+                    continue
+            elif parts:
+                continue  # `<id> missing`
+            self.close()
+            break
+        return answers
 
     def root(self, commit_id: str) -> str:
         """Return the tree that a commit names; raise DataError as `read` does."""

@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from miners.changes import display_path
 from miners.copyrights import copyright_lines
-from miners.git_process import ObjectReader
 from miners.licence_headers import header_copyrights, header_licences
 from miners.licence_metadata import METADATA_FILES, stated_licence
 from miners.licence_texts import recognise
 from miners.spdx import NOASSERTION, base, canonical, is_listed, join, licences_in
+from miners.trees import Entry, Trees, is_folder
 from schemas.errors import DataError
 
 # Names that licensee looks at: https://github.com/licensee/licensee/blob/main/docs/what-we-look-at.md
@@ -22,8 +22,8 @@ _LICENCE_FILE = re.compile(
     r"|copyright(?:\.(?:txt|md|rst))?|[al]?gpl(?:[-._ ]?v?[\d.]+)?(?:\.(?:txt|md|rst))?",
     re.IGNORECASE,
 )
-# What is in all of these names and in those of metadata; cheaper to look for first.
-_SIGNS = re.compile(rb"licen|copy|gpl|^pyproject|^setup", re.IGNORECASE)
+# What is in all of these names and in those of metadata, in lower case; cheaper to look for first.
+_SIGNS = (b"licen", b"copy", b"gpl", b"pyproject", b"setup")
 # Notices of other people's code, and programs, archives and data that happen to bear the name.
 _NOT_A_TEXT = re.compile(
     r"third.?part|3rd.?part|vendor|bundled|\.(?:pyi?|json|ya?ml|toml|cfg|sh|js|ts|html?|c|h|png|svg|whl|zip|gz)$",
@@ -41,9 +41,6 @@ _LESSER = re.compile(r"copying[-._]?(?:lesser|lib)", re.IGNORECASE)
 _MAX_BYTES = 1_000_000
 # Folders kept in mind; a commit's files stand in few.
 _MAX_FOLDERS = 512
-_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
-_ENTRY_SHA256 = re.compile(rb"([0-7]+) ([^\0]+)\0(.{32})", re.DOTALL)
-_SHA1_DIGITS = 40
 
 Match = tuple[str, str]  # where and which licence
 
@@ -66,8 +63,12 @@ class _Folder:
 
     files: tuple[Match, ...]
     """(name, blob) of the files that can tell the licence, in tree order."""
-    folders: dict[bytes, str]
-    """Tree of each sub-folder."""
+    entries: Sequence[Entry]
+    """All of it."""
+
+    def folder(self, name: bytes) -> str | None:
+        """Return the tree of a sub-folder, None without one."""
+        return next((tree_id.hex() for mode, other, tree_id in self.entries if other == name and is_folder(mode)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,9 @@ class _Verdict:
 class LicenceDetector:
     """Finds the licence of a repository's files at any of its commits; every text is recognised once."""
 
-    def __init__(self, reader: ObjectReader) -> None:
-        self._reader = reader
+    def __init__(self, trees: Trees) -> None:
+        self._trees = trees
+        self._reader = trees.reader
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
         self._by_folders: dict[tuple[tuple[bytes, tuple[Match, ...] | None], ...], Licence] = {}
         self._by_blob: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -121,7 +123,7 @@ class LicenceDetector:
             for depth in range(len(names) + 1):
                 if folder.files:
                     yield prefix, folder.files
-                tree_id = folder.folders.get(names[depth]) if depth < len(names) else None
+                tree_id = folder.folder(names[depth]) if depth < len(names) else None
                 if tree_id is None:
                     return
                 prefix += names[depth] + b"/"
@@ -154,27 +156,26 @@ class LicenceDetector:
         return found
 
     def _read_folder(self, tree_id: str) -> _Folder:
-        files: list[Match] = []
-        folders: dict[bytes, str] = {}
-        for mode, raw_name, object_id in self._entries(tree_id):
-            if mode.endswith(b"40000"):  # 040000 in trees that old programs wrote
-                folders[raw_name] = object_id.hex()
-            elif _may_be_sign(raw_name) and mode.startswith(b"100") and _may_tell(name := display_path(raw_name)):
-                files.append((name, object_id.hex()))
-        if (reuse := folders.get(_REUSE.encode())) is not None:
-            files += [
-                (f"{_REUSE}/{display_path(name)}", object_id.hex())
-                for mode, name, object_id in self._entries(reuse)
-                if mode.startswith(b"100")
-            ]
-        return _Folder(tuple(files), folders)
-
-    def _entries(self, tree_id: str) -> Sequence[tuple[bytes, bytes, bytes]]:
-        """Return (mode, name, id) of a tree object."""
-        kind, data = self._reader.read(tree_id)
-        if kind != "tree":
-            raise DataError("object_corrupt", f"{tree_id} is a {kind}, not a tree")
-        return (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
+        entries = self._trees.entries(tree_id)
+        names = b"/".join([name for _, name, _ in entries]).lower()
+        if not any(sign in names for sign in _SIGNS):
+            return _Folder((), entries)
+        folder = _Folder(
+            tuple(
+                (name, object_id.hex())
+                for mode, raw_name, object_id in entries
+                if mode.startswith(b"100") and _may_be_sign(raw_name) and _may_tell(name := display_path(raw_name))
+            ),
+            entries,
+        )
+        if (reuse := folder.folder(_REUSE.encode())) is None:
+            return folder
+        texts = [
+            (f"{_REUSE}/{display_path(name)}", object_id.hex())
+            for mode, name, object_id in self._trees.entries(reuse)
+            if mode.startswith(b"100")
+        ]
+        return replace(folder, files=(*folder.files, *texts))
 
     def _judge(self, files: Sequence[Match]) -> _Verdict:
         """Weigh a folder's licence files and metadata."""
@@ -256,7 +257,8 @@ def may_tell_licence(path: bytes) -> bool:
 
 @lru_cache(maxsize=20_000)  # commit after commit has the same names
 def _may_be_sign(raw_name: bytes) -> bool:
-    return _SIGNS.search(raw_name) is not None
+    name = raw_name.lower()
+    return any(sign in name for sign in _SIGNS)
 
 
 def _may_tell(name: str) -> bool:

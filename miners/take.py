@@ -22,11 +22,14 @@ from miners.methods import MethodSpan
 from miners.novelty import Classified, DefinitionStore, Earlier, FileDefinitions, Likeness, ParentView, classify
 from miners.plan import Range
 from miners.sources import SourceFile
+from miners.trees import Trees
 from schemas.config import MiningConfig
 from schemas.errors import ConfigError, DataError, TransientError
 from schemas.history import IndexedFile
 from schemas.records import ChangedFile, CommitRecord, Exclusion, Method, Novelty
 
+# Commits whose folders are read at once; each has some ten of them, of some ten kilobytes.
+_AT_ONCE = 50
 _SYNTAX_ERRORS = {
     "scope_unknown": "a syntax error hides the scope of",
     "earlier_version_broken": "a syntax error in the earlier version may hide an earlier",
@@ -85,8 +88,11 @@ def take_range(clone: Clone, config: MiningConfig, selected: frozenset[str], par
     """
     with ObjectReader(clone.git_dir) as reader:
         miner = _RangeMiner(clone, config, selected, reader)
-        for item in part.changes:
-            miner.take(item)
+        for start in range(0, len(part.changes), _AT_ONCE):
+            some = part.changes[start : start + _AT_ONCE]
+            miner.read_ahead(some)
+            for item in some:
+                miner.take(item)
         miner.add_diffs()
     taken = miner.taken
     taken.history = read_history(
@@ -103,10 +109,11 @@ class _RangeMiner:
         self._selected = selected
         self._record = clone.record
         self._config = config
-        self._trees = TreeCache(reader)
+        self._folders = Trees(reader)
+        self._trees = TreeCache(self._folders)
         self._git_dir = clone.git_dir
         self._reader = reader
-        self._licences = LicenceDetector(reader)
+        self._licences = LicenceDetector(self._folders)
         self._sources = SourceCache(reader, config.max_file_bytes)
         self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
         # Latest blob parsed for a path: the likely other version of a new one.
@@ -117,6 +124,12 @@ class _RangeMiner:
         self._waiting: list[CommitDiffs] = []
         # Row ids of the commit at hand; a malformed tree can hold one path twice.
         self._row_ids: set[str] = set()
+
+    def read_ahead(self, commits: Sequence[CommitChanges]) -> None:
+        """Read some commits, and the folders of the files that they change, in few requests."""
+        self._folders.read_ahead(
+            {item.commit_id: {change.path.rpartition(b"/")[0] for change in item.files} for item in commits}
+        )
 
     def take(self, changes: CommitChanges) -> None:
         """Add one commit's rows and exclusions: all of them, or one exclusion when it provokes what nobody foresaw."""

@@ -220,6 +220,29 @@ class TestObjectReader:
             assert reason(error) == "object_corrupt"
             assert reader.read(there) == ("blob", b"there")
 
+    def test_many_objects_in_the_order_in_which_they_are_asked_for(self, repo: RepoBuilder) -> None:
+        blobs = [repo.blob(b"%d" % n) for n in range(1_200)]
+        gone, commit = repo.blob(b"gone"), repo.commit({"a.py": b"x"})
+        repo.remove(gone)
+        ids = [*blobs, gone, commit, blobs[0], commit]
+        with ObjectReader(repo.git_dir) as reader:
+            message = reader.read(commit)
+            assert [*reader.read_many(ids)] == [
+                *(("blob", b"%d" % n) for n in range(1_200)), None, message, ("blob", b"0"), message,
+            ]  # fmt: skip
+            assert reader.read(blobs[1]) == ("blob", b"1")
+
+    def test_behind_one_that_git_dies_of_many_objects_are_not_told_but_can_be_asked_for(
+        self, repo: RepoBuilder
+    ) -> None:
+        contents = os.urandom(9_000)
+        bad, before, behind = repo.blob(contents), repo.blob(b"before"), repo.blob(b"behind")
+        path = repo.object_path(bad)
+        path.write_bytes(path.read_bytes()[:4_000])
+        with ObjectReader(repo.git_dir) as reader:
+            assert [*reader.read_many([before, bad, behind])] == [("blob", b"before"), None, None]
+            assert [*reader.read_many([behind])] == [("blob", b"behind")]
+
     def test_an_id_that_is_none_never_reaches_git(self, repo: RepoBuilder) -> None:
         with ObjectReader(repo.git_dir) as reader, pytest.raises(DataError) as error:
             reader.read("HEAD\n" + "0" * 40)

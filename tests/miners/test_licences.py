@@ -5,6 +5,7 @@ import pytest
 
 from miners.git_process import ObjectReader
 from miners.licences import Licence, LicenceDetector
+from miners.trees import Trees
 from tests.builders import FileChange, RepoBuilder, git, symlink
 from tests.miners.test_licence_texts import APACHE, BSD3, CHOICE_OF_CLOSED, GNU_NOTICE, GPL3, MIT, TEXTS
 
@@ -40,7 +41,7 @@ class TestNames:
          "lgpl.txt", "GPL-3.0.md", "agpl"],
     )  # fmt: skip
     def test_names_of_licence_files(self, repo: RepoBuilder, reader: ObjectReader, name: str) -> None:
-        found = LicenceDetector(reader).of_file(commit(repo, {name: MIT}), b"a.py", b"")
+        found = LicenceDetector(Trees(reader)).of_file(commit(repo, {name: MIT}), b"a.py", b"")
         assert found == Licence("MIT", (f"{name}: MIT",))
 
     @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ class TestNames:
          "license.dist-0.1-py2.py3-none-any.whl"],
     )  # fmt: skip
     def test_names_of_other_files(self, repo: RepoBuilder, reader: ObjectReader, name: str) -> None:
-        assert LicenceDetector(reader).of_file(commit(repo, {name: MIT}), b"a.py", b"") == Licence(None, ())
+        assert LicenceDetector(Trees(reader)).of_file(commit(repo, {name: MIT}), b"a.py", b"") == Licence(None, ())
 
 
 class TestOneFolder:
@@ -94,7 +95,7 @@ class TestOneFolder:
     def test_texts(
         self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
-        found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"x = 1\n")
+        found = LicenceDetector(Trees(reader)).of_file(commit(repo, files), b"a.py", b"x = 1\n")
         assert (found.expression, found.matches) == (expression, matches)
 
     @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ class TestOneFolder:
     def test_metadata(
         self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
-        found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"")
+        found = LicenceDetector(Trees(reader)).of_file(commit(repo, files), b"a.py", b"")
         assert (found.expression, found.matches) == (expression, matches)
 
     @pytest.mark.parametrize(
@@ -181,14 +182,14 @@ class TestOneFolder:
     def test_the_folder_of_the_reuse_convention(
         self, repo: RepoBuilder, reader: ObjectReader, files: Files, expression: str | None, matches: tuple[str, ...]
     ) -> None:
-        found = LicenceDetector(reader).of_file(commit(repo, files), b"a.py", b"")
+        found = LicenceDetector(Trees(reader)).of_file(commit(repo, files), b"a.py", b"")
         assert (found.expression, found.matches) == (expression, matches)
 
     @pytest.mark.parametrize("change", [{"LICENSE": symlink("../LICENSE")}, {"LICENSE/readme.txt": MIT.encode()}])
     def test_links_and_folders_are_no_texts(
         self, repo: RepoBuilder, reader: ObjectReader, change: dict[str, FileChange]
     ) -> None:
-        assert LicenceDetector(reader).of_file(repo.commit(change), b"a.py", b"") == Licence(None, ())
+        assert LicenceDetector(Trees(reader)).of_file(repo.commit(change), b"a.py", b"") == Licence(None, ())
 
 
 class TestFolders:
@@ -264,14 +265,14 @@ class TestFolders:
         expression: str | None,
         matches: tuple[str, ...],
     ) -> None:
-        found = LicenceDetector(reader).of_file(commit(repo, files), path, b"")
+        found = LicenceDetector(Trees(reader)).of_file(commit(repo, files), path, b"")
         assert (found.expression, found.matches) == (expression, matches)
 
     def test_equal_folders_at_several_places_keep_their_own_paths(
         self, repo: RepoBuilder, reader: ObjectReader
     ) -> None:
         made = repo.commit({"a/LICENSE": MIT.encode(), b"\xe9/LICENSE": MIT.encode()})
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         assert detector.of_file(made, b"a/c.py", b"") == Licence("MIT", ("a/LICENSE: MIT",))
         assert detector.of_file(made, b"\xe9/c.py", b"") == Licence("MIT", (r"\xe9/LICENSE: MIT",))
 
@@ -291,7 +292,7 @@ class TestHeaders:
     def test_headers_win(
         self, repo: RepoBuilder, reader: ObjectReader, source: bytes, expression: str | None, matches: tuple[str, ...]
     ) -> None:
-        found = LicenceDetector(reader).of_file(commit(repo, {"LICENSE": GPL3}), b"a.py", source)
+        found = LicenceDetector(Trees(reader)).of_file(commit(repo, {"LICENSE": GPL3}), b"a.py", source)
         assert (found.expression, found.matches) == (expression, matches)
 
 
@@ -306,7 +307,7 @@ class TestHistory:
             "sub/deep/x.py": "",
         }
         commit_id = commit(repo, files)
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         head = b"# Copyright 2022 File\n" + MIT_TAG + b"x = '(c) 2023 not the head'\n"
         found = {
             path: (licence.expression, licence.copyrights)
@@ -334,7 +335,7 @@ class TestHistory:
             return read(self, object_id)
 
         monkeypatch.setattr(ObjectReader, "read", watched)
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         for commit_id in commits:
             detector.of_file(commit_id, b"x/a.py", b"")
         assert [asked.count(blob_id) for blob_id in blobs] == [1, 1]
@@ -348,7 +349,7 @@ class TestHistory:
             commit(repo, {"LICENSE": "Our own terms."}),
             commit(repo, {"LICENSE": MIT}),
         ]
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         in_turn = [detector.of_file(made, b"a.py", b"") for made in commits]
         assert in_turn == [
             Licence(None, ()),
@@ -366,7 +367,7 @@ class TestHistory:
         second = commit(repo, {"LICENSE": BSD3})
         repo.remove(repo.blob_of(first, "LICENSE"))
         repo.remove(repo.root_tree(second))
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         assert detector.of_file(first, b"a.py", b"") == Licence(None, ("LICENSE: NOASSERTION",))
         assert detector.of_file(second, b"a.py", b"") == Licence(None, ())
         assert detector.of_file(second, b"a.py", MIT_TAG) == Licence("MIT", ("header: MIT",))
@@ -374,7 +375,7 @@ class TestHistory:
     def test_a_missing_folder_leaves_it_unknown(self, repo: RepoBuilder, reader: ObjectReader) -> None:
         made = commit(repo, {"LICENSE": MIT, "a/LICENSE": ISC, "b/c.py": ""})
         repo.remove(git(repo.git_dir, "rev-parse", f"{made}:a").decode().strip())
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         assert detector.of_file(made, b"a/c.py", b"") == Licence(None, ("LICENSE: MIT",))
         assert detector.of_file(made, b"b/c.py", b"") == Licence("MIT", ("LICENSE: MIT",))
 
@@ -382,7 +383,7 @@ class TestHistory:
         repo = RepoBuilder(tmp_path / "sha256.git", object_format="sha256")
         made = commit(repo, {"LICENSE": MIT, "a/LICENSES/ISC.txt": ISC, "a/c.py": ""})
         with ObjectReader(repo.git_dir) as reader:
-            found = LicenceDetector(reader).of_file(made, b"a/c.py", b"")
+            found = LicenceDetector(Trees(reader)).of_file(made, b"a/c.py", b"")
         assert found == Licence("ISC", ("a/LICENSES/ISC.txt: ISC", "LICENSE: MIT"))
 
     def test_forgotten_folders_are_read_again(
@@ -390,6 +391,6 @@ class TestHistory:
     ) -> None:
         monkeypatch.setattr("miners.licences._MAX_FOLDERS", 1)
         made = commit(repo, {"LICENSE": MIT, "a/LICENSE": ISC, "b/LICENSE": CC0})
-        detector = LicenceDetector(reader)
+        detector = LicenceDetector(Trees(reader))
         found = [detector.of_file(made, path, b"").expression for path in (b"a/x.py", b"b/x.py", b"a/x.py", b"x.py")]
         assert found == ["ISC", "CC0-1.0", "ISC", "MIT"]

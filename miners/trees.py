@@ -1,0 +1,82 @@
+"""Tree objects of a repository: their entries, kept at hand within a bound, and many of them read at once."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from miners.git_process import ObjectReader
+from schemas.errors import DataError
+
+_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+_ENTRY_SHA256 = re.compile(rb"([0-7]+) ([^\0]+)\0(.{32})", re.DOTALL)
+_SHA1_DIGITS = 40
+# Entries kept at hand, about 150 bytes each; a large project's folders have some ten thousand in all.
+_MAX_ENTRIES = 50_000
+
+Entry = tuple[bytes, bytes, bytes]  # mode, name, binary id
+
+
+def is_folder(mode: bytes) -> bool:
+    """Tell whether an entry is a tree."""
+    return mode.endswith(b"40000")  # 040000 in trees that old programs wrote
+
+
+class Trees:
+    """The entries of trees; the least recently used ones are dropped."""
+
+    def __init__(self, reader: ObjectReader) -> None:
+        self.reader = reader
+        self._entries: OrderedDict[str, Sequence[Entry]] = OrderedDict()
+        self._n_entries = 0
+
+    def entries(self, tree_id: str) -> Sequence[Entry]:
+        """Return a tree's entries; raise DataError when it cannot be read or is not made of entries alone."""
+        found = self._entries.get(tree_id)
+        if found is None:
+            return self._keep(tree_id, *self.reader.read(tree_id))
+        self._entries.move_to_end(tree_id)
+        return found
+
+    def _keep(self, tree_id: str, kind: str, data: bytes) -> Sequence[Entry]:
+        found = (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
+        length = sum(map(len, (part for entry in found for part in entry))) + 2 * len(found)
+        if kind != "tree" or length != len(data):
+            raise DataError("object_corrupt", f"{tree_id} is no usual tree")
+        self._entries[tree_id] = found
+        self._n_entries += len(found) + 1
+        while self._n_entries > _MAX_ENTRIES and len(self._entries) > 1:
+            self._n_entries -= len(self._entries.popitem(last=False)[1]) + 1
+        return found
+
+    def read_ahead(self, folders: Mapping[str, Iterable[bytes]]) -> None:
+        """Read commits and the trees on the way to folders of theirs, a whole level at once; paths as git has them.
+
+        What cannot be read is left out: whoever asks for it is told why.
+        """
+        for _ in self.reader.read_many(folders):
+            pass  # kept by the reader
+        level: dict[str, set[bytes]] = {}
+        for commit_id, paths in folders.items():
+            with suppress(DataError):
+                for path in paths:
+                    level.setdefault(self.reader.root(commit_id), set()).add(path)
+        while level:
+            level = self._read_level(level)
+
+    def _read_level(self, level: Mapping[str, set[bytes]]) -> dict[str, set[bytes]]:
+        """Read trees and return those below them that stand on the way to folders, with the rest of the way."""
+        unknown = [tree_id for tree_id in level if tree_id not in self._entries]
+        for tree_id, answer in zip(unknown, self.reader.read_many(unknown), strict=True):
+            if answer is not None:
+                with suppress(DataError):
+                    self._keep(tree_id, *answer)
+        below: dict[str, set[bytes]] = {}
+        for tree_id, paths in level.items():
+            rests: dict[bytes, set[bytes]] = {}
+            for name, _, rest in (path.partition(b"/") for path in paths if path):
+                rests.setdefault(name, set()).add(rest)
+            for mode, name, object_id in self._entries.get(tree_id, ()) if rests else ():
+                if name in rests and is_folder(mode):
+                    below.setdefault(object_id.hex(), set()).update(rests[name])
+        return below
