@@ -19,6 +19,9 @@ _PYTHON2 = Query(PYTHON, "[(print_statement) (exec_statement)] @statement")
 # Lines times bytes, summed over a file's runs: 1 to 1.7 s with tree-sitter-python 0.25 (6 to 11 ns each);
 # one run of 1,900 lines of 40 bytes or of 4,300 lines of 8 bytes.
 MAX_COMMENT_RUN_COST = 150_000_000
+# Most files have no run of more such lines; found in text without blanks.
+_SHORT_RUN = 64
+_LONGER_RUN = rb"\n[#\\][^\n]*+(?:\n++(?:#[^\n]*+|\\(?=\n|\Z))){%d}"
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
 # A string whose value is its content: no prefix, no escape, no line end but LF. Most docstrings are such; each spares a
@@ -52,19 +55,24 @@ def check_comment_runs(source: bytes) -> None:
     refused is the same on every machine. Such lines before all code cost nothing; those inside a string do not
     either, but are counted.
     """
-    if len(source) ** 2 <= MAX_COMMENT_RUN_COST:
-        return
+    if len(source) * (len(source) + 1) <= 2 * MAX_COMMENT_RUN_COST:
+        return  # each such line has a line end too, the last one apart
     if _comment_run_bound(source) > MAX_COMMENT_RUN_COST and _comment_run_cost(source) > MAX_COMMENT_RUN_COST:
         raise DataError("comment_run_too_long", "runs of comment lines or lone backslashes are too long to parse")
 
 
 def _comment_run_bound(source: bytes) -> int:
-    """Return a cheap upper bound of `_comment_run_cost`: as if all such lines stood in one run as long as the file."""
+    """Return a cheap upper bound of `_comment_run_cost`: as if runs were as long as the file and had all such lines.
+
+    Where no run has more than `_SHORT_RUN` of them, as if each had as many.
+    """
     marks = source.count(b"#") + source.count(b"\\")
     if marks * len(source) > MAX_COMMENT_RUN_COST and b"\r" not in source:
         # Beginnings of lines, the first one of a file apart, that can be part of a run.
         flush = source.translate(None, b" \t\v\f")
         marks = 1 + flush.count(b"\n#") + flush.count(b"\n\\")
+        if marks > _SHORT_RUN and not re.search(_LONGER_RUN % _SHORT_RUN, flush):
+            marks = _SHORT_RUN
     return marks * len(source)
 
 

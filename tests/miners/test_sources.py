@@ -176,14 +176,20 @@ class TestCommentRuns:
     def test_other_lines_may_be_many(self, line: bytes) -> None:
         assert not self.is_refused(b"def f():\n" + line * 100_000)
 
-    @given(st.lists(st.sampled_from([b"#", b"\\", b" ", b"\t", b"\f", b"\v", b"\n", b"\n", b"\r", b"x"]), max_size=14))
-    def test_no_run_costs_more_than_the_quick_bound(self, pieces: list[bytes]) -> None:
+    @given(st.lists(st.sampled_from([b"#", b"\\", b" ", b"\t", b"\f", b"\v", b"\n", b"\n", b"\r", b"x"]), max_size=14),
+           st.sampled_from([1, 2, 64]))  # fmt: skip
+    def test_no_run_costs_more_than_the_quick_bound(self, pieces: list[bytes], short: int) -> None:
         source = b"".join(pieces)
         cost = _comment_run_cost(source)
         for limit in (0, 10, 20, 40):
             with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("miners.syntax._SHORT_RUN", short)
                 patch.setattr("miners.syntax.MAX_COMMENT_RUN_COST", limit)
                 assert self.is_refused(source) == (cost > limit)
+
+    def test_many_short_runs_are_told_without_looking_at_each_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("miners.syntax._comment_run_cost", None)
+        assert not self.is_refused(b"def f():\n" + (self.LINE * 64 + b"    return 1\n") * 1_000)
 
     def test_comments_before_all_code_may_be_many(self) -> None:
         assert not self.is_refused(self.LINE * 100_000 + b"x = 1\n")
