@@ -3,7 +3,7 @@
 import re
 import string
 
-from miners.sketch import DOCSTRING, HEADER, behind_trivia
+from miners.sketch import DOCSTRING, HEADER, STRINGLIKE, behind_trivia
 
 # `\w` and `\s` of bytes; by translation the pieces cost a tenth of what an expression costs.
 _WORD_BYTES = (string.ascii_letters + string.digits + "_").encode()
@@ -63,9 +63,10 @@ def _parts(text: bytes) -> tuple[bytes, bytes] | None:
     if header is None:
         return None
     at = header.end()
-    docstring = DOCSTRING.match(text, behind_trivia(text, at))
+    body = behind_trivia(text, at)
+    docstring = DOCSTRING.match(text, body)
     if docstring is None:
-        return text[:at], text[at:]
+        return None if STRINGLIKE.match(text, body) else (text[:at], text[at:])  # it may be one of several pieces
     if b"\\" in docstring.group() and not docstring.group().startswith(_RAW):
         return None  # an escape that is none makes it another statement
     return text[:at], text[docstring.end() :]

@@ -54,8 +54,12 @@ def header_digest(line: bytes) -> str:
 
 def header_line(code: str) -> bytes | None:
     """Return the line of a method's code that begins the definition, None without one."""
-    lines = code.encode("utf-8", "surrogatepass").splitlines()
-    return next((line for line in lines if _DEFINITION.match(line)), None)
+    return next(filter(begins_definition, code.encode("utf-8", "surrogatepass").splitlines()), None)
+
+
+def begins_definition(line: bytes) -> bool:
+    """Tell whether a line begins a definition, decorators apart."""
+    return _DEFINITION.match(line) is not None
 
 
 def merged(files: Iterable[HistoricFile]) -> list[HistoricFile]:

@@ -1,7 +1,8 @@
 """The licence that a source file states itself, in the comments and the docstring it begins with."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 from miners.copyrights import copyright_lines
 from miners.licence_texts import embedded, licence_words, notices
@@ -25,13 +26,13 @@ def header_licences(source: bytes) -> tuple[str, ...]:
     texts, which must stand in the comments or the docstring that the file begins with. A tag that is no SPDX
     expression gives `NOASSERTION`.
     """
-    head = source[:_MAX_BYTES]
-    lines = head.splitlines()
-    if _TAG_NAME in head.lower():
-        tags = [canonical(_text(match["expression"])) for match in map(_TAG.match, lines[:_TAG_LINES]) if match]
+    lines = _lines(source[:_MAX_BYTES])
+    first = [*islice(lines, _TAG_LINES)]
+    if any(_TAG_NAME in line.lower() for line in first):
+        tags = [canonical(_text(match["expression"])) for match in map(_TAG.match, first) if match]
         if tags:
             return tuple(sorted({tag or NOASSERTION for tag in tags}))
-    leading = b"\n".join(_leading_text(lines))
+    leading = b"\n".join(_leading_text(chain(first, lines)))
     if not _SIGNS.search(leading):
         return ()
     words = licence_words(_text(leading))
@@ -40,15 +41,25 @@ def header_licences(source: bytes) -> tuple[str, ...]:
 
 def header_copyrights(source: bytes) -> tuple[str, ...]:
     """Return the lines of a file's head that name holders of its copyright."""
-    leading = b"\n".join(_leading_text(source[:_MAX_BYTES].splitlines()))
+    leading = b"\n".join(_leading_text(_lines(source[:_MAX_BYTES])))
     return copyright_lines(_text(leading)) if _HOLDER.search(leading) else ()
+
+
+def _lines(head: bytes) -> Iterator[bytes]:
+    """Yield the lines of a text, the first ones without a look at the others."""
+    if b"\r" in head:
+        yield from head.splitlines()
+        return
+    *first, rest = head.split(b"\n", _TAG_LINES)
+    yield from first
+    yield from rest.splitlines()
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _leading_text(lines: list[bytes]) -> Iterator[bytes]:
+def _leading_text(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the comments and the docstring that a file begins with, without comment marks."""
     closing = None
     seen_docstring = False

@@ -23,12 +23,12 @@ _BETWEEN_TOKENS = b" \t\f\r\n\\"
 _NO_SYMBOL = _BETWEEN_TOKENS + b"_" + bytes(char for char in range(256) if char >= 128 or chr(char).isalnum())
 _DIGEST_BYTES = 16
 # What `is_plain` does not look into: white space but blanks and line feeds, backslashes before a line end or a quote.
-_UNUSUAL = re.compile(rb"[\t\f\v\r]|\\[\n\"']")
+_UNUSUAL = (b"\t", b"\f", b"\v", b"\r", b"\\\n", b'\\"', b"\\'")
 # From decorators and a header without quotes, comments and inner brackets to the string that opens the body.
 _HEAD = rb"(?:@[^\n\"'#]*\n *)*(?:async +)?def +\w+ *\([^()\"'#]*\)[^()\"'#:\n]*: *\n\s*[rR]?"
 _DOCSTRINGS = [(quotes, re.compile(_HEAD + quotes)) for quotes in (b'"""', b"'''")]
 _ENDS_LINE = re.compile(rb" *(?:\n|\Z)")
-_F_STRING_LINE = re.compile(rb"^.*[fFtT][rR]?[\"'].*$", re.MULTILINE)
+_F_STRING = re.compile(rb"[fFtT][rR]?[\"'][^\n]*")
 
 
 class TextKeys(NamedTuple):
@@ -253,7 +253,7 @@ def is_plain(text: bytes, indent: bytes) -> bool:
     for most texts that would need a closer look: tabs, form feeds, carriage returns, backslashes at the end of a line,
     other strings in triple quotes, and f-strings with a brace open at the end of a line (PEP 701).
     """
-    if _UNUSUAL.search(text) is not None or indent.strip(b" "):
+    if any(char in text for char in _UNUSUAL) or indent.strip(b" "):
         return False
     for quotes, start in _DOCSTRINGS:
         count = text.count(quotes)
@@ -261,7 +261,10 @@ def is_plain(text: bytes, indent: bytes) -> bool:
             found = start.match(text)
             if count != 2 or found is None or _ENDS_LINE.match(text, text.rfind(quotes) + 3) is None:
                 return False
-    return all(line.count(b"{") == line.count(b"}") for line in _F_STRING_LINE.findall(text))
+    if b"{" not in text and b"}" not in text:
+        return True
+    lines = (text[text.rfind(b"\n", 0, found.start()) + 1 : found.end()] for found in _F_STRING.finditer(text))
+    return all(line.count(b"{") == line.count(b"}") for line in lines)
 
 
 def _same_tree(definition: Definition, text: bytes, code: bytes) -> bool:

@@ -257,9 +257,13 @@ class DefinitionStore:
             self._families.append([])
         self._families[family].append(blob_id)
         self._family_of[blob_id] = family
-        for span in scanned.parsed:
-            for key in (span.keys.nameless, span.keys.symbols):
-                self._first_by_key.setdefault(key, {}).setdefault(family, blob_id)
+        first = self._first_by_key
+        for _, nameless, symbols in (span.keys for span in scanned.parsed):
+            for key in (nameless,) if nameless == symbols else (nameless, symbols):
+                if key not in first:
+                    first[key] = {family: blob_id}
+                else:
+                    first[key].setdefault(family, blob_id)
 
     def _scan(self, source: bytes, like: str | None) -> Scanned:
         if like is not None and like in self._noted and like not in self._files:

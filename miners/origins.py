@@ -4,7 +4,7 @@ A method that was deleted and comes back, as by a revert, is `restored`; one tha
 too, as by a cherry-pick or back-port, is `repeated` and counts once.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -95,18 +95,29 @@ def _evidence(row: Method, novelty: Novelty, origin: Method) -> Earlier:
 
 
 class Lineage:
-    """Which of some commits descend from which."""
+    """Which of some commits descend from which of others, or of themselves."""
 
-    def __init__(self, headers: Sequence[CommitHeader], commit_ids: set[str]) -> None:
-        bits = {commit_id: 1 << index for index, commit_id in enumerate(sorted(commit_ids))}
+    def __init__(
+        self, headers: Sequence[CommitHeader], commit_ids: set[str], earlier_ids: set[str] | None = None
+    ) -> None:
+        earlier = commit_ids if earlier_ids is None else earlier_ids
+        bits = {commit_id: 1 << index for index, commit_id in enumerate(sorted(earlier))}
         self._bits = bits
-        reached: dict[str, int] = {}
+        self._reached = dict.fromkeys(commit_ids, 0)
+        n_children = Counter(parent_id for header in headers for parent_id in header.parent_ids) if bits else Counter()
+        reached: dict[str, int] = {}  # of commits with children that are still to come
         for header in headers if bits else ():  # parents first
-            mask = bits.get(header.commit_id, 0)
+            commit_id = header.commit_id
+            mask = bits.get(commit_id, 0)
             for parent_id in header.parent_ids:
                 mask |= reached.get(parent_id, 0)
-            reached[header.commit_id] = mask
-        self._reached = {commit_id: reached.get(commit_id, 0) for commit_id in bits}
+                n_children[parent_id] -= 1
+                if not n_children[parent_id]:
+                    reached.pop(parent_id, None)
+            if n_children[commit_id]:
+                reached[commit_id] = mask
+            if commit_id in self._reached:
+                self._reached[commit_id] = mask
 
     def descends(self, commit_id: str, earlier_id: str) -> bool:
         """Return whether a commit descends from another one."""

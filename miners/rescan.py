@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 
 from tree_sitter import Node, Tree
@@ -19,6 +20,7 @@ _NO_STATEMENT = ("comment", "line_continuation")
 # A longer class header, which is one with long comments, would have to be parsed again with each change in its body.
 _MAX_HEADER_BYTES = 4_000
 _START = attrgetter("start_byte")
+_span = partial(tuple.__new__, MethodSpan)  # without the Python function that a named tuple's class is
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +174,4 @@ def _moved(spans: "tuple[MethodSpan, ...] | list[MethodSpan]", n_bytes: int, n_l
         return
     for name, start, end, first, last, nested, scope_known, keys in spans:
         moved = start + n_bytes, end + n_bytes, first + n_lines, last + n_lines
-        yield MethodSpan(name, *moved, nested, scope_known, keys)
+        yield _span((name, *moved, nested, scope_known, keys))

@@ -13,12 +13,12 @@ from miners.caches import SourceCache
 from miners.changes import display_path
 from miners.commits import CommitHeader
 from miners.git_process import ObjectReader, read_blobs
-from miners.history import header_digest, header_line
+from miners.history import begins_definition, header_digest, header_line
 from miners.methods import MethodSpan, token_hashes
 from miners.novelty import DefinitionStore, Earlier
 from miners.origins import Lineage, with_origin
 from miners.partial import fetch_objects, fetch_trees, list_blobs
-from miners.sketch import TRIVIA, behind_trivia
+from miners.sketch import TRIVIA, behind_trivia, opening
 from miners.sources import decode_source
 from miners.syntax import definition_of, iter_tokens, parse
 from schemas.errors import DataError
@@ -49,20 +49,21 @@ def restore_from_history(
     for index, row in enumerate(methods):
         if row.novelty is Novelty.ADDED and (line := header_line(row.code)) is not None:
             wanted[header_digest(line)].append(index)
+    brought_by = {file.commit_id for file in files if not wanted.keys().isdisjoint(file.headers)}
+    lineage = Lineage(headers, {methods[index].commit_id for same in wanted.values() for index in same}, brought_by)
     by_blob: dict[str, dict[int, list[HistoricFile]]] = {}
     for file in files:
         for index in chain.from_iterable(wanted.get(header, ()) for header in file.headers):
-            by_blob.setdefault(file.blob_id, {}).setdefault(index, []).append(file)
+            if lineage.descends(methods[index].commit_id, file.commit_id):
+                by_blob.setdefault(file.blob_id, {}).setdefault(index, []).append(file)
     fetch_objects(reader.git_dir, sorted(by_blob))  # those of a former run may be gone from a partial clone
     search = _Search(methods, reader, max_file_bytes)
-    brought = search.look_into(by_blob)
-    commit_ids = {file.commit_id for found in brought.values() for file in found}
-    lineage = Lineage(headers, commit_ids | {methods[index].commit_id for index in brought})
+    found = search.look_into(by_blob)
+    commit_ids = {file.commit_id for before in found.values() for file in before}
     fetch_trees(reader.git_dir, sorted(commit_ids))
     dates = {header.commit_id: header.committer_epoch or 0 for header in headers if header.commit_id in commit_ids}
     rows = list(methods)
-    for index, found in brought.items():
-        before = [file for file in found if lineage.descends(rows[index].commit_id, file.commit_id)]
+    for index, before in found.items():
         before.sort(key=lambda file: (dates[file.commit_id], file.commit_id, file.blob_id))
         earlier = next(filter(None, (search.evidence(index, file) for file in before)), None)
         if earlier is not None:
@@ -72,25 +73,27 @@ def restore_from_history(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What to look for: a method and what every text with its tokens has."""
+    """What to look for, as far as expressions tell it: most methods are told from old definitions by that."""
 
     code: bytes
-    """Its text."""
-    name: str
-    """Its own name."""
+    """A method's text."""
     line: bytes
     """The line with its `def`, from there on and without white space."""
-    key: bytes
-    """Digest of its tokens' characters, as `TextKeys.nameless`."""
-    header: tuple[bytes, ...]
-    """Its tokens from `def` on up to the body, with LF for line ends; none for broken code or when the line is all."""
-    body: tuple[bytes, ...]
-    """The tokens of its body without the docstring; none for broken code."""
-    longest: bytes
-    """The longest of these, which is in every text with its tokens; empty for broken code."""
+    opening: bytes
+    """How it goes on, see `miners.sketch.opening`."""
 
-    def stands_at(self, text: bytes, start: int, end: int) -> bool:
-        """Tell whether its tokens, a docstring apart, follow one another in a text from the line with `def` on."""
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """What every text with a method's tokens has."""
+
+    header: tuple[bytes, ...]
+    """Those from `def` on up to the body, with LF for line ends; none for broken code or when the line is all."""
+    body: tuple[bytes, ...]
+    """Those of the body without the docstring; none for broken code."""
+
+    def stand_at(self, text: bytes, start: int, end: int) -> bool:
+        """Tell whether they, a docstring apart, follow one another in a text from the line with `def` on."""
         at = _follow(text, start, self.header) if self.header else end
         return at >= 0 and any(_follow(text, begin, self.body) >= 0 for begin in _bodies(text, at))
 
@@ -103,56 +106,65 @@ class _Search:
         self._max_file_bytes = max_file_bytes
         self._methods = methods
         self._wanted: dict[int, _Wanted] = {}
+        self._tokens: dict[int, _Tokens] = {}
+        self._compact = _Compact()
         self._sources = SourceCache(reader, max_file_bytes)
         self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
 
     def look_into(self, by_blob: Mapping[str, Mapping[int, Sequence[HistoricFile]]]) -> dict[int, list[HistoricFile]]:
         """Return for each method the files that may hold its tokens."""
         found: dict[int, list[HistoricFile]] = defaultdict(list)
-        by_line = self._lines(by_blob.values())
+        for index in sorted(set(chain.from_iterable(by_blob.values()))):
+            self._wanted[index] = _describe(self._methods[index])
         texts = read_blobs(self._git_dir, list(by_blob), self._max_file_bytes)
         for (blob_id, asked), raw in zip(by_blob.items(), texts, strict=True):
-            text = _text(blob_id, raw)
-            seen = set()
-            likely: dict[bytes, list[int]] = {}  # by line, which a text repeats often (`def setUp(self):`)
-            for match in _DEFINITION.finditer(text):
-                line = match.group()
-                if line not in likely:
-                    same = by_line[line]
-                    likely[line] = [index for index in same if index in asked and self._wanted[index].longest in text]
-                for index in likely[line]:
-                    if index not in seen and self._wanted[index].stands_at(text, *match.span()):
-                        seen.add(index)
-                        found[index] += asked[index]
+            for index in self._standing(_text(blob_id, raw), asked):
+                found[index] += asked[index]
         return found
 
-    def _lines(self, asked: Iterable[Iterable[int]]) -> "_Lines":
-        """Return the methods in question by the line with `def`."""
-        by_line = _Lines()
-        for index in sorted(set(chain.from_iterable(asked))):
-            wanted = self._wanted[index] = _describe(self._methods[index])
-            by_line.compact[wanted.line].append(index)
-        return by_line
+    def _standing(self, text: bytes, asked: Iterable[int]) -> set[int]:
+        """Return the methods whose tokens stand in a text."""
+        by_line: dict[bytes, list[int]] = defaultdict(list)
+        for index in asked:
+            by_line[self._wanted[index].line].append(index)
+        seen = set[int]()
+        for match in _DEFINITION.finditer(text):
+            same = by_line.get(self._compact[match.group()])
+            if not same:
+                continue
+            begins = opening(text, match.start(), whole=False)
+            for index in same:
+                mine = self._wanted[index].opening
+                if (mine.startswith(begins) or begins.startswith(mine)) and index not in seen:
+                    tokens = self._tokens.get(index) or self._read(index)
+                    if tokens.stand_at(text, *match.span()):
+                        seen.add(index)
+        return seen
+
+    def _read(self, index: int) -> _Tokens:
+        wanted = self._wanted[index]
+        found = self._tokens[index] = _tokens(wanted.code, wanted.line)
+        return found
 
     def evidence(self, index: int, file: HistoricFile) -> Earlier | None:
         """Return what is said of a method that a blob holds; None when it does not or git cannot list the tree."""
-        wanted = self._wanted[index]
-        span = self._find(file.blob_id, wanted)
+        span = self._find(file.blob_id, self._methods[index])
         path = None if span is None else self._path(file)
         if span is None or path is None:
             return None
-        like = similarity(wanted.code, self._store.text(file.blob_id, span))
+        like = similarity(_bytes(self._methods[index]), self._store.text(file.blob_id, span))
         return Earlier(Novelty.RESTORED, path, span.fun_name, like, file.commit_id)
 
-    def _find(self, blob_id: str, wanted: _Wanted) -> MethodSpan | None:
+    def _find(self, blob_id: str, row: Method) -> MethodSpan | None:
         """Return the definition of a blob that has a method's name and tokens."""
         try:
             spans = self._store.file(blob_id).methods
         except DataError:
             return None  # what cannot be read cannot be shown to be the same
+        key, name = bytes.fromhex(row.token_key), row.fun_name.rpartition(".")[2]
         for span in spans:
-            alike = span.keys.nameless == wanted.key and span.fun_name.rpartition(".")[2] == wanted.name
-            if alike and self._store.hashes(blob_id, span).exact == _exact(wanted.code):
+            alike = span.keys.nameless == key and span.fun_name.rpartition(".")[2] == name
+            if alike and self._store.hashes(blob_id, span).exact == _exact(_bytes(row)):
                 return span
         return None
 
@@ -163,21 +175,27 @@ class _Search:
         return display_path(min(paths)) if paths else None
 
 
-class _Lines(dict[bytes, Sequence[int]]):
-    """Methods by the line with `def` as it is written somewhere; a history repeats its lines many times."""
+class _Compact(dict[bytes, bytes]):
+    """Lines without white space; a history repeats its lines many times."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.compact: dict[bytes, list[int]] = defaultdict(list)
-        """Methods by their line without white space."""
-
-    def __missing__(self, line: bytes) -> Sequence[int]:
-        found = self[line] = self.compact.get(_compact(line), ())
+    def __missing__(self, line: bytes) -> bytes:
+        found = self[line] = _compact(line)
         return found
 
 
 def _describe(row: Method) -> _Wanted:
-    code = row.code.encode("utf-8", "surrogatepass")
+    code = _bytes(row)
+    offset = 0
+    for line in code.splitlines(keepends=True):
+        if begins_definition(line) and (found := _DEFINITION.search(line)) is not None:
+            text = _unified(code)
+            at = len(_unified(code[: offset + found.start()]))
+            return _Wanted(code, _compact(found.group()), opening(text, at, whole=True))
+        offset += len(line)
+    return _Wanted(code, b"", b"")
+
+
+def _tokens(code: bytes, line: bytes) -> _Tokens:
     root = parse(code).root_node
     whole = not root.has_error and root.named_child_count == 1
     definition = definition_of(root.named_children[0]) if whole else None
@@ -190,22 +208,16 @@ def _describe(row: Method) -> _Wanted:
             if node.start_byte not in skipped and node.type != "async":
                 part = header if node.start_byte < definition.header_end else body
                 part.append(_unified(code[node.start_byte : node.end_byte]))
-    found = _DEFINITION.search(header_line(row.code) or b"")
-    line = b"" if found is None else _compact(found.group())
-    return _Wanted(
-        code=code,
-        name=row.fun_name.rpartition(".")[2],
-        line=line,
-        key=bytes.fromhex(row.token_key),
-        header=() if _compact(b"".join(header)) == line else tuple(header),
-        body=tuple(body),
-        longest=max(body, key=len, default=b""),
-    )
+    return _Tokens(() if _compact(b"".join(header)) == line else tuple(header), tuple(body))
 
 
 @lru_cache(maxsize=1)  # one method is compared with the definitions of many blobs in turn
 def _exact(code: bytes) -> bytes:
     return token_hashes(code, b"").exact
+
+
+def _bytes(row: Method) -> bytes:
+    return row.code.encode("utf-8", "surrogatepass")
 
 
 def _compact(line: bytes) -> bytes:

@@ -40,7 +40,7 @@ DOCSTRING = re.compile(
     re.DOTALL,
 )
 # What may be another string that opens a body, in parentheses or not: none when an operator follows on these.
-_STRINGLIKE = re.compile(rb"[A-Za-z]{0,2}[\"']|\((?!" + _INSIDE + rb"\)[ \t]*+[-+*/%@&|^<>=!.(\[])", re.DOTALL)
+STRINGLIKE = re.compile(rb"[A-Za-z]{0,2}[\"']|\((?!" + _INSIDE + rb"\)[ \t]*+[-+*/%@&|^<>=!.(\[])", re.DOTALL)
 _UNCLEAR = re.compile(rb"[:\"'#\\]")
 _ONE_STRING = re.compile(_STRING, re.DOTALL)
 _QUOTE_OR_HASH = re.compile(rb"[\"'#]")
@@ -87,6 +87,14 @@ def sketch(text: bytes, at: int, *, whole: bool) -> Sketch:
     return Sketch(name, tuple(texts), tuple(stopped))
 
 
+def opening(text: bytes, at: int, *, whole: bool) -> bytes:
+    """Return the first characters of a sketch, as far as they are seen, its end left open.
+
+    Of two definitions with equal tokens the one's opening begins with the other's.
+    """
+    return sketch(text, at, whole=whole).texts[0].removesuffix(_END)
+
+
 def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool]:
     """Return a definition's name, its characters from the parameters on, and whether they go on to its end."""
     header = HEADER.match(text, at)
@@ -107,7 +115,7 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
     end = len(text) if whole else _end(text, at, begin)
     if end <= body and end >= 0:
         return header[1], params, True
-    if _STRINGLIKE.match(text, body):
+    if STRINGLIKE.match(text, body):
         return header[1], params, False
     part = text[body : min(end if end >= 0 else len(text), body + _WINDOW)]
     odd = not whole and _is_odd(text, at, part)

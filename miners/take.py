@@ -354,5 +354,8 @@ def _old_file(changes: CommitChanges, change: FileChange) -> _Old:
 
 def new_scopeless(after: FileDefinitions, parents: Sequence[ParentView]) -> list[MethodSpan]:
     """Return the definitions of unknown scope whose bytes no parent's version of the file has."""
+    found = after.scopeless
+    if not found:
+        return []
     known = {span.keys.text for parent in parents if parent.file is not None for span in parent.file.spans}
-    return [span for span in after.scopeless if span.keys.text not in known]
+    return [span for span in found if span.keys.text not in known]

@@ -64,6 +64,11 @@ def test_everything_else_does(one: str, other: str) -> None:
     assert not same(one, other)
 
 
+def test_a_docstring_of_several_pieces_is_left_to_the_parser() -> None:
+    assert not same("def f(a):\n    'doc'\n    'e' 'f'\n    return 1", "def f(a):\n    'e' 'f'\n    return 1")
+    assert not same("def f(a):\n    'doc'\n    ('e')\n    return 1", "def f(a):\n    ('e')\n    return 1")
+
+
 @pytest.mark.parametrize("unclear", ["def f(\ta): 1", "def f():\r\n    1", "def f[T](a): 1", "def f(a=(((1)))): 1"])
 def test_what_is_not_clear_is_left_to_the_parser(unclear: str) -> None:
     assert not same(unclear, unclear)
@@ -80,6 +85,7 @@ LINES = [
     "    # d",
     "y = f'{x}'",
     "'e' 'f'",
+    "('g')",
 ]
 
 

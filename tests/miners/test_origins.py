@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from miners.commits import CommitHeader
 from miners.mine import MinedRepository
+from miners.origins import Lineage
 from schemas.config import MiningConfig
 from tests.builders import RepoBuilder
 from tests.miners.mining import OLD, mine_at
@@ -29,6 +31,24 @@ def rows(mined: MinedRepository) -> list[Row]:
             None if row.earlier_path is None else f"{row.earlier_commit_id}:{row.earlier_path}:{row.earlier_fun_name}"
         ]
     ]
+
+
+def header(commit_id: str, *parent_ids: str) -> CommitHeader:
+    return CommitHeader(commit_id, parent_ids, 0, "+0000", 0, "+0000")
+
+
+def test_which_commits_descend_from_which() -> None:
+    headers = [header("a"), header("b", "a"), header("c", "a"), header("d", "b", "c", "b"), header("e", "c", "gone")]
+    ids = {item.commit_id for item in headers}
+    every = Lineage(headers, ids)
+    pairs = {(one, other) for one in ids for other in ids if every.descends(one, other)}
+    assert pairs == {
+        ("b", "a"), ("c", "a"), ("d", "a"), ("e", "a"), ("d", "b"), ("d", "c"), ("e", "c"),
+    }  # fmt: skip
+    some = Lineage(headers, {"d", "e"}, {"a", "b", "e"})
+    assert {(one, other) for one in "de" for other in "abe" if some.descends(one, other)} == {
+        pair for pair in pairs if pair[0] in "de" and pair[1] in "abe"
+    }
 
 
 class TestRestored:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from miners.methods import indentation, token_hashes
 from miners.rescan import scan_file
-from miners.sketch import Sketch, SketchIndex, sketch
+from miners.sketch import Sketch, SketchIndex, opening, sketch
 
 BODY = "(self, n):\n    total = n * 2\n    return total\n"
 LONG = "(x, y):\n" + "".join(f"    value_{i} = x + y * {i}\n" for i in range(12))
@@ -122,6 +122,21 @@ def test_parentheses_alone_may_be_a_docstring(first: str) -> None:
     index.add("other", b"def f(c):\n    return c\nx = 1\n")
     code = f"def f(c):\n    {first}\n    return c"
     assert index.find(code.encode(), sound=True) == {"other": True}
+
+
+@pytest.mark.parametrize(
+    ("code", "file"),
+    [
+        ("def f(a): return a", "def f(a):\n    'Doc'\n    return a  # so\n\nx = 1\n"),
+        ("def f(a):\n    (a)\n    return 1", "def f(a):\n    # what\n    (a)\n    return 1\n"),
+        ("def f" + LONG.rstrip(), "async def f" + LONG.replace("x + y", "x  +  y") + "z = 1\n"),
+    ],
+)
+def test_of_openings_with_equal_tokens_one_begins_with_the_other(code: str, file: str) -> None:
+    mine = opening(code.encode(), 0, whole=True)
+    its = opening(file.encode(), file.index("def"), whole=False)
+    assert mine.startswith(its) or its.startswith(mine)
+    assert not opening(b"def f(b): return b", 0, whole=True).startswith((mine, its))
 
 
 def test_a_million_definitions_on_one_line_take_no_time() -> None:
