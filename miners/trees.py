@@ -8,9 +8,9 @@ from contextlib import suppress
 from miners.git_process import ObjectReader
 from schemas.errors import DataError
 
-_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
-_ENTRY_SHA256 = re.compile(rb"([0-7]+) ([^\0]+)\0(.{32})", re.DOTALL)
-_SHA1_DIGITS = 40
+# By digits of an object's id: one entry, and whole trees.
+_ENTRY = {digits: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % (digits // 2), re.DOTALL) for digits in (40, 64)}
+_TREE = {digits: re.compile(rb"(?:[0-7]++ [^\0]++\0.{%d})*+" % (digits // 2), re.DOTALL) for digits in (40, 64)}
 # Entries kept at hand, about 150 bytes each; a large project's folders have some ten thousand in all.
 _MAX_ENTRIES = 50_000
 
@@ -39,11 +39,9 @@ class Trees:
         return found
 
     def _keep(self, tree_id: str, kind: str, data: bytes) -> Sequence[Entry]:
-        found = (_ENTRY if len(tree_id) == _SHA1_DIGITS else _ENTRY_SHA256).findall(data)
-        length = sum(map(len, (part for entry in found for part in entry))) + 2 * len(found)
-        if kind != "tree" or length != len(data):
+        if kind != "tree" or not _TREE[len(tree_id)].fullmatch(data):
             raise DataError("object_corrupt", f"{tree_id} is no usual tree")
-        self._entries[tree_id] = found
+        found = self._entries[tree_id] = _ENTRY[len(tree_id)].findall(data)
         self._n_entries += len(found) + 1
         while self._n_entries > _MAX_ENTRIES and len(self._entries) > 1:
             self._n_entries -= len(self._entries.popitem(last=False)[1]) + 1
