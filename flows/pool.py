@@ -32,6 +32,11 @@ class Packed(Generic[Item]):
         item: Item = pickle.loads(self._bytes)  # noqa: S301 - it came the same way as all that workers return
         return item
 
+    def take(self) -> Item:
+        """Return the value and let its bytes go: for the worker that it was sent to, where nobody needs them again."""
+        item, self._bytes = self.open(), b""
+        return item
+
 
 class Pool(Protocol):
     """Computes functions elsewhere, for several threads at a time; arguments and results are pickled."""

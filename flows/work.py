@@ -132,9 +132,9 @@ def mine(job: Job, clone: Clone, planned: Planned, taken: Sequence[Packed[Taken]
 def _put_together(
     job: Job, clone: Clone, planned: Planned, taken: Sequence[Packed[Taken]], former: Unit | None
 ) -> MinedRepository:
-    """Return all of one repository; its plan (27 MB of sympy) is gone before the tables are made."""
-    plan, mining = planned.plan.open(), job.config.mining
-    parts = [part.open() for part in taken]
+    """Return all of one repository; its plan (27 MB of sympy) and the ranges' bytes are gone before tables are made."""
+    plan, mining = planned.plan.take(), job.config.mining
+    parts = [part.take() for part in taken]
     parts = parts or [take_range(clone, mining, plan.selected, part) for part in plan.ranges(1)]
     base = None if former is None or plan.anew else _read_mined(job, former)
     return finish_mining(clone, mining, plan, parts, base)

@@ -21,12 +21,15 @@ from miners.partial import fetch_objects, fetch_trees, list_blobs
 from miners.sketch import TRIVIA, behind_trivia, opening
 from miners.sources import decode_source
 from miners.syntax import definition_of, iter_tokens, parse
+from miners.trees import Trees, is_folder
 from schemas.errors import DataError
 from schemas.history import HistoricFile
 from schemas.records import Method, Novelty
 
 _DEFINITION = re.compile(rb"def[ \t\\][^\n]*")
 _TRIVIA = TRIVIA.pattern
+# Deeper trees are left to git, which has a limit of its own.
+_MAX_DEPTH = 200
 # A string on its own, in parentheses or not.
 _STRING = re.compile(
     rb"(?:\(" + _TRIVIA + rb")*+[a-zA-Z]{0,2}"
@@ -108,6 +111,7 @@ class _Search:
         self._wanted: dict[int, _Wanted] = {}
         self._tokens: dict[int, _Tokens] = {}
         self._compact = _Compact()
+        self._trees = Trees(reader)
         self._sources = SourceCache(reader, max_file_bytes)
         self._store = DefinitionStore(lambda blob_id: self._sources.get(blob_id).utf8)
 
@@ -132,7 +136,7 @@ class _Search:
             same = by_line.get(self._compact[match.group()])
             if not same:
                 continue
-            begins = opening(text, match.start(), whole=False)
+            begins = opening(text, match.start())
             for index in same:
                 mine = self._wanted[index].opening
                 if (mine.startswith(begins) or begins.startswith(mine)) and index not in seen:
@@ -170,9 +174,24 @@ class _Search:
 
     def _path(self, file: HistoricFile) -> str | None:
         """Return under which path, the smallest of several, a commit has a blob; None when git cannot list its tree."""
-        listed = list_blobs(self._git_dir, file.commit_id)
-        paths = [path for path, blob_id in listed if path.endswith(b".py") and blob_id == file.blob_id]
+        try:
+            root = self._trees.reader.root(file.commit_id)
+            paths = [*_paths(self._trees, root, bytes.fromhex(file.blob_id), b"", _MAX_DEPTH)]
+        except DataError:
+            listed = list_blobs(self._git_dir, file.commit_id)
+            paths = [path for path, blob_id in listed if path.endswith(b".py") and blob_id == file.blob_id]
         return display_path(min(paths)) if paths else None
+
+
+def _paths(trees: Trees, tree_id: str, blob_id: bytes, prefix: bytes, depth: int) -> Iterator[bytes]:
+    """Yield the paths of Python files below a tree that have a blob; raise DataError when some of it cannot be read."""
+    if not depth:
+        raise DataError("object_corrupt", "folders are nested too deep")
+    for mode, name, object_id in trees.entries(tree_id):
+        if is_folder(mode):
+            yield from _paths(trees, object_id.hex(), blob_id, prefix + name + b"/", depth - 1)
+        elif object_id == blob_id and name.endswith(b".py"):
+            yield prefix + name
 
 
 class _Compact(dict[bytes, bytes]):
@@ -190,7 +209,7 @@ def _describe(row: Method) -> _Wanted:
         if begins_definition(line) and (found := _DEFINITION.search(line)) is not None:
             text = _unified(code)
             at = len(_unified(code[: offset + found.start()]))
-            return _Wanted(code, _compact(found.group()), opening(text, at, whole=True))
+            return _Wanted(code, _compact(found.group()), opening(text, at))
         offset += len(line)
     return _Wanted(code, b"", b"")
 

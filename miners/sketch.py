@@ -87,12 +87,22 @@ def sketch(text: bytes, at: int, *, whole: bool) -> Sketch:
     return Sketch(name, tuple(texts), tuple(stopped))
 
 
-def opening(text: bytes, at: int, *, whole: bool) -> bytes:
-    """Return the first characters of a sketch, as far as they are seen, its end left open.
+def opening(text: bytes, at: int) -> bytes:
+    """Return the characters of which sketches are made, and beyond a short definition's end what follows it.
 
-    Of two definitions with equal tokens the one's opening begins with the other's.
+    Of two definitions with equal tokens, one of which stands alone, the one's opening begins with the other's.
     """
-    return sketch(text, at, whole=whole).texts[0].removesuffix(_END)
+    header = HEADER.match(text, at)
+    if header is None:
+        return b""
+    found, clear = _uncommented(header[2])
+    body = behind_trivia(text, header.end())
+    docstring = DOCSTRING.match(text, body) if clear else None
+    if docstring is not None:
+        body = behind_trivia(text, docstring.end())
+    if clear and not STRINGLIKE.match(text, body):
+        found += _uncommented(text[body : body + _WINDOW])[0]
+    return found.translate(None, _BLANK)[:_LENGTH]
 
 
 def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool]:

@@ -23,8 +23,10 @@ from warehouse.ledger import Unit
 
 def test_a_packed_value_comes_out_equal_and_the_collector_is_on_again() -> None:
     packed = pickle.loads(pickle.dumps(Packed({"a": (1, "b")})))
-    assert packed.open() == {"a": (1, "b")}
+    assert packed.open() == packed.take() == {"a": (1, "b")}
     assert gc.isenabled()
+    with pytest.raises(EOFError):  # its bytes are gone
+        packed.open()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Definitions found by how they begin: none with equal tokens is missed, and few others are found."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,10 +135,10 @@ def test_parentheses_alone_may_be_a_docstring(first: str) -> None:
     ],
 )
 def test_of_openings_with_equal_tokens_one_begins_with_the_other(code: str, file: str) -> None:
-    mine = opening(code.encode(), 0, whole=True)
-    its = opening(file.encode(), file.index("def"), whole=False)
+    mine = opening(code.encode(), 0)
+    its = opening(file.encode(), file.index("def"))
     assert mine.startswith(its) or its.startswith(mine)
-    assert not opening(b"def f(b): return b", 0, whole=True).startswith((mine, its))
+    assert not opening(b"def f(b): return b", 0).startswith((mine, its))
 
 
 def test_a_million_definitions_on_one_line_take_no_time() -> None:
@@ -165,7 +167,7 @@ DEFINITIONS = st.tuples(st.sampled_from(HEADS), st.lists(st.sampled_from(LINES),
 def test_no_definition_with_equal_tokens_is_missed(
     definitions: list[tuple[tuple[str, list[str]], str]],
 ) -> None:
-    index, known = SketchIndex(), []
+    index, known, openings = SketchIndex(), [], []
     for number, ((head, lines), indent) in enumerate(definitions):
         body = "".join(f"    {line}" for text in lines for line in text.splitlines(keepends=True)) + "    pass\n"
         code = "".join(indent + line for line in (head + body).splitlines(keepends=True))
@@ -177,6 +179,10 @@ def test_no_definition_with_equal_tokens_is_missed(
             known.append(
                 (str(number), text, bool(scanned.starts), token_hashes(text, indentation(source, span.start_byte)))
             )
+            at = source.index(b"def", span.start_byte)
+            openings.append((known[-1][3].exact, opening(text, at - span.start_byte), opening(source, at)))
+    for (exact, alone, _), (other_exact, _, inside) in product(openings, repeat=2):
+        assert exact != other_exact or alone.startswith(inside) or inside.startswith(alone)
     for _, text, sound, hashes in known:
         same = {
             blob_id
