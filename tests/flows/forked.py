@@ -77,6 +77,7 @@ def _read(descriptor: int) -> str:
 
 def serve(descriptor: int) -> None:
     """Import what the commands import, then fork for each that is asked for; returns when nobody can ask any more."""
+    import duckdb
     import pyarrow as pa
 
     import flows.cli
@@ -87,6 +88,7 @@ def serve(descriptor: int) -> None:
     import flows.summary
     import flows.work
 
+    duckdb.default_connection().close()  # before 2.0 it has threads, which a fork would miss when it ends
     pa.array([])  # imports pandas where it is installed, which takes half a second
     gc.freeze()  # else each fork visits every object of these modules when it ends, for a third of a second
     if (args := _wait(descriptor)) is not None:
