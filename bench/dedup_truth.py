@@ -71,7 +71,7 @@ def check(texts: Sequence[str], seed: int) -> list[str]:
     order = distinct_texts(tokens, dates)
     distinct = tokens.take(order.order[order.first])
     near = search_texts(distinct.sets, distinct.digest.combine_chunks(), CONFIG).near
-    rows = pa.table({"row_id": tokens.row_id, "repo": tokens.row_id, "commit_id": tokens.row_id})
+    rows = pa.table({"repo": tokens.row_id, "commit_id": tokens.row_id})
     found = describe(rows, order, distinct.sets, near, CONFIG)
 
     preferred = sorted(range(len(texts)), key=lambda row: (dates[row], ids[row]))

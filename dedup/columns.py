@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from dedup.clusters import NearDuplicates
 from dedup.jaccard import Ints, TokenSets, exact_threshold
-from dedup.names import sort_texts
+from dedup.names import number_digests, sort_texts
 from dedup.near import Former, extend_near_duplicates, find_near_duplicates, finish_near_duplicates, search_part
 from dedup.token_table import TokenTable
 from schemas.config import DedupConfig
 from schemas.errors import PipelineError
+from schemas.texts import TextRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Texts:
     """Number of each row's text, rows in keeper order; texts are numbered as they first come up."""
     rank: Ints
     """Rank of each row's id among all row ids, rows in keeper order."""
+    ids: TextRows
+    """All row ids, sorted."""
 
     @property
     def first(self) -> Ints:
@@ -52,18 +55,18 @@ def distinct_texts(tokens: TokenTable, committed: npt.NDArray[np.int64]) -> Text
 
     Raise PipelineError when a row id occurs twice: the result would depend on the order of rows.
     """
-    ids = tokens.row_id.combine_chunks()
-    by_id = sort_texts(ids)
-    _check_ids(ids.take(pa.array(by_id)))
-    order = by_id[np.argsort(committed[by_id], kind="stable")]
-    digest = tokens.digest.take(pa.array(order)).combine_chunks()
+    ids = TextRows(tokens.row_id.combine_chunks())
+    by_id = sort_texts(ids.texts)
+    _check_ids(ids.take(by_id.alike))
+    order = by_id.order[np.argsort(committed[by_id.order], kind="stable")]
     rank = np.empty(len(order), np.int64)
-    rank[by_id] = np.arange(len(order))
-    return Texts(order, digest.dictionary_encode().indices.to_numpy().astype(np.int64), rank[order])
+    rank[by_id.order] = np.arange(len(order))
+    number = number_digests(tokens.digest.combine_chunks(), order)
+    return Texts(order, number, rank[order], TextRows(ids.take(by_id.order)))
 
 
 def _check_ids(ids: pa.Array) -> None:
-    """Raise PipelineError for ids, given sorted, that occur more than once."""
+    """Raise PipelineError for ids that occur more than once; equal ones are given one behind the other."""
     same = pc.equal(ids[1:], ids[:-1])
     if len(ids) > 1 and pc.any(same).as_py():
         repeated = pc.unique(ids[1:].filter(same))

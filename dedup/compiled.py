@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from numba import njit, types
+from numba.core.caching import FunctionCache
 from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 Parameters = ParamSpec("Parameters")
@@ -16,7 +18,7 @@ _UNUSED = ("scipy.linalg.cython_blas", "cffi")
 
 
 def _load_registries() -> None:
-    """Load what numba would load at the first compiled call, without linear algebra and cffi."""
+    """Load what numba needs to compile, without linear algebra and cffi."""
     hidden = [name for name in _UNUSED if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = None  # type: ignore[assignment]  # Python's own word for "cannot be imported"
@@ -28,7 +30,17 @@ def _load_registries() -> None:
             del sys.modules[name]
 
 
-_load_registries()
+class _Kept(FunctionCache):
+    """The compiled forms of a function on disk, loaded without what only compiling needs (docs/adr/0006)."""
+
+    def load_overload(self, sig: object, target_context: Any) -> Any:  # noqa: ANN401 - numba has no types
+        """Return the compiled form for a signature, None when it is not there and has to be made."""
+        rtsys.initialize(target_context)  # what compiled code calls to count references to arrays
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is None:
+            _load_registries()
+        return found
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -38,11 +50,13 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     user's cache folder. Where none of them can be written (a read-only installation without a home) every process
     compiles for itself, which takes a few seconds.
     """
+    decorated = njit(nogil=True)(function)
     try:
-        decorated: Callable[Parameters, Result] = njit(nogil=True, cache=True)(function)
+        decorated._cache = _Kept(function)  # type: ignore[attr-defined,no-untyped-call]  # as `cache=True` does
     except RuntimeError:  # numba's word for "no folder for the cache can be written"
-        decorated = njit(nogil=True)(function)
-    return decorated
+        _load_registries()
+    kept: Callable[Parameters, Result] = decorated
+    return kept
 
 
 @intrinsic

@@ -21,6 +21,7 @@ from schemas.comparisons import DescribedCluster
 from schemas.config import DedupConfig
 from schemas.records import DuplicatePair, StageReport
 from schemas.references import Keep
+from schemas.texts import TextRows
 
 EXACT_STAGE, NEAR_STAGE = "dedup_exact", "dedup_near"
 
@@ -55,7 +56,7 @@ class Findings:
 class Named:
     """Rows and texts by the rank of their row ids."""
 
-    ids: pa.Array
+    ids: TextRows
     """All row ids, sorted."""
     row: Ints
     """Row of each rank."""
@@ -92,9 +93,9 @@ class _Gone:
 def describe(
     rows: pa.Table, texts: Texts, sets: TokenSets, near: NearDuplicates, config: DedupConfig
 ) -> Findings:  # fmt: skip
-    """Return what the search over rows found; `rows` have the columns row_id, repo and commit_id, `sets` are those of
-    the distinct texts."""
-    named = name_rows(rows.column("row_id"), texts, near)
+    """Return what the search over rows found; `rows` have the columns repo and commit_id, `sets` are those of the
+    distinct texts."""
+    named = name_rows(texts, near)
     removals = explain_removals(sets, near, exact_threshold(config.threshold))
     pairs = _pairs(named, sets, near, removals)
     clusters = _Clusters.of(named)
@@ -119,7 +120,7 @@ def _report(stage: str, rows_in: int, n_gone: int) -> StageReport:
     return StageReport(stage, "all", rows_in, rows_in - n_gone, {duplicate_reason(stage): n_gone} if n_gone else {})
 
 
-def name_rows(row_id: pa.ChunkedArray, texts: Texts, near: NearDuplicates) -> Named:
+def name_rows(texts: Texts, near: NearDuplicates) -> Named:
     """Return rows and texts by the rank of their row ids."""
     row = np.empty(len(texts.order), np.int64)
     row[texts.rank] = texts.order
@@ -128,7 +129,7 @@ def name_rows(row_id: pa.ChunkedArray, texts: Texts, near: NearDuplicates) -> Na
     later = np.ones(len(row), np.bool_)
     later[first] = False
     return Named(
-        row_id.combine_chunks().take(pa.array(row)),
+        texts.ids,
         row,
         of_text,
         of_text[near.keeper],
@@ -159,7 +160,7 @@ def _pairs_table(named: Named, pairs: _Pairs) -> pa.Table:
         [item.with_type(kind) if item.type == pa.string() else item for item in plain], plain.metadata
     )  # fmt: skip
     left, right, keeper = (
-        pa.DictionaryArray.from_arrays(pa.array(ranks, pa.int32()), named.ids)
+        pa.DictionaryArray.from_arrays(pa.array(ranks, pa.int32()), named.ids.texts)
         for ranks in (pairs.left, pairs.right, pairs.keeper)
     )
     return pa.table([left, right, pa.array(pairs.jaccard), pa.array(pairs.exact), keeper], schema)
@@ -203,7 +204,7 @@ def _details(
 
 def _joined(label: str, named: Named, row: Ints, similarity: npt.NDArray[np.float64]) -> pa.Array:
     """Return `<label><row id> jaccard=<similarity>`."""
-    return join_texts(label, named.ids.take(pa.array(row)), " jaccard=", number_texts(similarity))
+    return join_texts(label, named.ids.take(row), " jaccard=", number_texts(similarity))
 
 
 def _with_keepers(named: Named, gone: _Gone, pairs: _Pairs, keepers: Ints) -> _Gone:
@@ -218,7 +219,7 @@ def _with_keepers(named: Named, gone: _Gone, pairs: _Pairs, keepers: Ints) -> _G
     chosen = chosen[np.lexsort((other[chosen], -jaccard[chosen], ~exact[chosen], one[chosen]))]
     chosen = chosen[np.flatnonzero(np.diff(one[chosen], prepend=-1))]
     via = _joined(" via=", named, other[chosen], jaccard[chosen])
-    detail = join_texts(_CLUSTER, named.ids.take(pa.array(one[chosen])), via)
+    detail = join_texts(_CLUSTER, named.ids.take(one[chosen]), via)
     return _Gone(
         np.concatenate([gone.row, one[chosen]]),
         np.concatenate([gone.near, ~exact[chosen]]),
@@ -230,7 +231,7 @@ def _exclusions(named: Named, gone: _Gone) -> pa.Table:
     order = order_of(gone.row + len(named.ids) * gone.near)
     near = pa.array(gone.near[order])
     columns = {
-        "row_id": named.ids.take(pa.array(gone.row[order])),
+        "row_id": named.ids.take(gone.row[order]),
         "stage": pc.if_else(near, NEAR_STAGE, EXACT_STAGE),
         "reason": pc.if_else(near, duplicate_reason(NEAR_STAGE), duplicate_reason(EXACT_STAGE)),
         "detail": gone.detail.take(pa.array(order)),
@@ -268,9 +269,9 @@ class _Clusters:
         repo, commit = (_numbered(rows.column(name), named.row[self.members]) for name in ("repo", "commit_id"))
         n_repos = _count_distinct(cluster, repo, count)
         n_commits = _count_distinct(cluster, repo * (commit.max(initial=0) + 1) + commit, count)
-        keeper = named.ids.take(pa.array(self.keeper))
+        keeper = named.ids.take(self.keeper)
         none = pa.nulls(count, pa.string())
-        members = pa.ListArray.from_arrays(pa.array(self.starts, pa.int32()), named.ids.take(pa.array(self.members)))
+        members = pa.ListArray.from_arrays(pa.array(self.starts, pa.int32()), named.ids.take(self.members))
         columns = [
             keeper,
             none if config.keep is Keep.NONE else keeper,

@@ -23,6 +23,7 @@ from dedup.state import near_from_arrow, near_to_arrow, search_from_arrow, searc
 from dedup.token_table import TokenTable, join_tables, tokenise, tokens_from_arrow, tokens_to_arrow
 from dedup.tokens import load_tokenizer
 from features.docstrings import code_without_docstring
+from flows.memory import kept_memory
 from flows.work import Job, account, finish
 from schemas.arrow import from_table, schema_of
 from schemas.comparisons import OldCopy, ReferenceSet
@@ -30,6 +31,7 @@ from schemas.config import Config
 from schemas.errors import DataError
 from schemas.records import DataPoint, Exclusion, Novelty, StageReport, UniqueRow
 from schemas.references import Role
+from schemas.texts import TextRows
 from warehouse.ledger import Ledger, Unit
 from warehouse.tables import NUMBERS
 
@@ -74,7 +76,8 @@ class DedupPlan:
 
     notes: Unit
     """Tables `reference_matches`, `rows` (places of the rows in all data points, in keeper order, the numbers of their
-    texts and the ranks of their row ids) and `texts` (token sets of the distinct texts). Never recorded."""
+    texts and the ranks of their row ids; beside them all row ids, sorted) and `texts` (token sets of the distinct
+    texts). Never recorded."""
     n_compared: int
     """Rows that were compared with the reference sets."""
 
@@ -101,6 +104,8 @@ class _Prepared:
     """Numbers of their texts."""
     rank: npt.NDArray[np.int64]
     """Ranks of their row ids."""
+    ids: TextRows
+    """All row ids, sorted."""
     texts: TokenTable
     """Token sets of the distinct texts."""
     matches: pa.Table
@@ -180,6 +185,7 @@ def compare(
     return finish(job, started, {"copied_old": (OldCopy, copies), "exclusions": (Exclusion, excluded)}, [report])
 
 
+@kept_memory()
 def start_dedup(
     job: Job, inputs: DedupInputs, token_units: TokenUnits, former: Unit | None, sharing: Sharing
 ) -> Started:  # fmt: skip
@@ -212,7 +218,7 @@ def _prepare(job: Job, inputs: DedupInputs, token_units: TokenUnits, threads: in
     place, tokens = _without(place, tokens, policies.exclude_matches(matches).column("row_id"))
     texts = distinct_texts(tokens, _dates(ledger, inputs.points)[place])
     distinct = tokens.take(texts.order[texts.first])
-    return _Prepared(place[texts.order], texts.text, texts.rank, distinct, matches, n_compared)
+    return _Prepared(place[texts.order], texts.text, texts.rank, texts.ids, distinct, matches, n_compared)
 
 
 def _read_search(job: Job, former: Unit, digest: pa.Array) -> tuple[Former, int]:
@@ -226,7 +232,7 @@ def _read_search(job: Job, former: Unit, digest: pa.Array) -> tuple[Former, int]
 def _leave_notes(job: Job, given: _Prepared) -> DedupPlan:
     notes = {
         "reference_matches": given.matches,
-        "rows": pa.table({"place": given.place, "text": given.text, "rank": given.rank}),
+        "rows": pa.table({"place": given.place, "text": given.text, "rank": given.rank, "sorted_id": given.ids.texts}),
         "texts": tokens_to_arrow(given.texts),
     }
     job = replace(job, stage="dedup_plan")
@@ -242,6 +248,7 @@ def dedup_share(job: Job, plan: DedupPlan, part: int, n_parts: int) -> Unit:
     return finish(share, datetime.now(UTC), {"near": near, "near_pairs": pairs}, [], packing=NUMBERS)
 
 
+@kept_memory()
 def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequence[Unit]) -> Unit:
     """Put the shares of a search together; the tables of `start_dedup`."""
     started = datetime.now(UTC)
@@ -249,7 +256,8 @@ def finish_dedup(job: Job, inputs: DedupInputs, plan: DedupPlan, shares: Sequenc
     rows = ledger.read(plan.notes, "rows")
     texts = tokens_from_arrow(ledger.read(plan.notes, "texts"), load_tokenizer())
     place, text, rank = (rows.column(name).to_numpy() for name in ("place", "text", "rank"))
-    given = _Prepared(place, text, rank, texts, ledger.read(plan.notes, "reference_matches"), plan.n_compared)
+    ids = TextRows(rows.column("sorted_id").combine_chunks())
+    given = _Prepared(place, text, rank, ids, texts, ledger.read(plan.notes, "reference_matches"), plan.n_compared)
     parts = (near_from_arrow(ledger.read(unit, "near"), ledger.read(unit, "near_pairs")) for unit in shares)
     search = join_shares(texts.sets, texts.digest.combine_chunks(), job.config.dedup, parts)
     return _write(job, started, inputs, given, search)
@@ -259,12 +267,13 @@ def _write(job: Job, started: datetime, inputs: DedupInputs, given: _Prepared, s
     """Write what a search found."""
     ledger, config = Ledger(job.tables), job.config.dedup
     numbered = ("repo", "commit_id", "novelty")
-    points = _points(ledger, inputs.points, ("row_id", *numbered), numbered).take(pa.array(given.place))
-    order = Texts(np.arange(points.num_rows), given.text, given.rank)
+    points = _points(ledger, inputs.points, numbered, numbered).take(pa.array(given.place))
+    order = Texts(np.arange(points.num_rows), given.text, given.rank, given.ids)
     found = describe(points, order, given.texts.sets, search.near, config)
     matched = policies.exclude_matches(given.matches)
     excluded = pa.concat_tables([matched, found.excluded])
-    kept = points.select(["row_id", "novelty"]).take(pa.array(found.kept))
+    novelty = points.column("novelty").take(pa.array(found.kept))
+    kept = pa.table({"row_id": given.ids.take(given.rank[found.kept]), "novelty": novelty})
     members = points.select(["repo", "commit_id"]).take(pa.array(found.members))
     state, pairs = search_to_arrow(search)
     tables = {

@@ -99,7 +99,7 @@ class WorkerPool:
                 raise PipelineError("the run was stopped")
             if self._executor is None:
                 context = multiprocessing.get_context("forkserver")
-                context.set_forkserver_preload(["flows.work", "flows.dedup_work"])
+                context.set_forkserver_preload(["flows.memory", "flows.work", "flows.dedup_work"])
                 self._executor = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_start_worker)
             return self._executor
 

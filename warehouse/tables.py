@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from schemas.arrow import from_table, schema_of, to_table
 from schemas.errors import PipelineError
+from schemas.texts import TextRows
 
 TEMPORARY_PREFIX = ".tmp-"
 # 50,000-row groups: the measured balance of time, size and scan speed (design notes, "Storage").
@@ -34,12 +35,15 @@ class Packing:
     """Compression level of zstd."""
     repeating: tuple[str, ...] | None
     """Columns whose values are listed once and numbered, since they repeat; null for all."""
+    statistics: bool
+    """Whether each row group says the smallest and largest value of its columns."""
 
 
 # zstd level 3 is the measured balance as well.
-TEXTS = Packing(3, None)
-# Hashes and numbers become no smaller than at level 1 and in lists, which take three times as long (docs/adr/0006).
-NUMBERS = Packing(1, ("stage", "reason", "novelty", "reference", "role", "change", "threshold"))
+TEXTS = Packing(3, None, statistics=True)
+# Hashes and numbers become no smaller than at level 1 and in lists, which take three times as long (docs/adr/0006); of
+# hashes nearly every row group has all from the smallest to the largest.
+NUMBERS = Packing(1, ("stage", "reason", "novelty", "reference", "role", "change", "threshold"), statistics=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +181,28 @@ def _write_parquet(path: Path, table: pa.Table, packing: Packing) -> None:
         "compression_level": packing.level,
         "use_dictionary": True if packing.repeating is None else list(packing.repeating),
         "write_page_checksum": True,
+        "write_statistics": packing.statistics,
     }
-    has_numbers = any(pa.types.is_dictionary(kind) for kind in table.schema.types)
-    schema = _plain_schema(table.schema) if has_numbers else table.schema
+    numbered = [place for place, kind in enumerate(table.schema.types) if pa.types.is_dictionary(kind)]
+    values = {place: _listed_texts(table.column(place)) for place in numbered}
+    schema = _plain_schema(table.schema) if numbered else table.schema
     with pq.ParquetWriter(path, schema, **options) as writer:
         for start in range(0, table.num_rows, ROW_GROUP_ROWS):
             part = table.slice(start, ROW_GROUP_ROWS)
-            part = part.cast(schema) if has_numbers else part
+            for place, texts in values.items():
+                if texts is not None:
+                    column = texts.take(part.column(place).chunk(0).indices.to_numpy())
+                    part = part.set_column(place, schema.field(place), column)
+            part = part.cast(schema) if numbered else part
             writer.write_table(part.combine_chunks(), row_group_size=ROW_GROUP_ROWS)
+
+
+def _listed_texts(column: pa.ChunkedArray) -> TextRows | None:
+    """Return the texts that a dictionary lists; None where Arrow is to look them up."""
+    if column.num_chunks != 1 or column.null_count or column.type.value_type != pa.string():
+        return None
+    texts = column.chunk(0).dictionary
+    return None if texts.null_count else TextRows(texts)
 
 
 def _plain_schema(schema: pa.Schema) -> pa.Schema:

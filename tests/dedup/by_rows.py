@@ -94,7 +94,6 @@ def search_rows(
     known = origins or {}
     places = [known.get(row.row_id, Origin("o/n", "c")) for row in rows]
     columns = {
-        "row_id": tokens.row_id,
         "repo": pa.array([place.repo for place in places], pa.string()),
         "commit_id": pa.array([place.commit_id for place in places], pa.string()),
     }
