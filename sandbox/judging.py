@@ -21,8 +21,8 @@ _BATCH = 1_000
 _MAX_DETAIL = 300
 # What a fork costs, in tests that do little: 8 to 10 ms against 1.6 ms (measured on small suites).
 _FORK = 6
-# Children over which the tests of a mock are spread: what a list of so many tests says, each says by itself. Of 178
-# proven functions of five repositories 127 have no more. A fresh process costs about ten times what a fork does.
+# Children over which so many tests of a mock are spread, so that each says by itself what it says; more share two. Of
+# 178 proven functions of five repositories 127 have no more. A fresh process costs about ten times what a fork does.
 _SPREAD = {"forks": 10, "fresh": 4}
 
 

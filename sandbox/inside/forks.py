@@ -32,6 +32,8 @@ AGAIN = VARIANTS - 2
 """Place of a second run with the first mock, of tests that did not fail by its own exception."""
 SAMPLE = VARIANTS - 3
 """Place of a second run with the last mock, of some tests of a long list, each by itself."""
+SAMPLED = 3
+"""Tests of that run at most."""
 MOCK_ERROR = ("NotImplementedError", "mock")
 """Type and text of the exception that a mock raises."""
 FOLDER = "job"
@@ -97,7 +99,8 @@ class Executor(Protocol):
 
 
 def spread(ids: list[str], parts: int) -> list[list[str]]:
-    """Deal tests out to at most so many lists; neighbours, which most often disturb each other, come apart."""
+    """Deal tests out to so many lists, each to its own; where there are more, to two, so that neighbours come apart."""
+    parts = parts if len(ids) <= parts else min(parts, 2)
     return [ids[place::parts] for place in range(min(parts, len(ids)))]
 
 
@@ -189,9 +192,9 @@ class Server:
                 return
             thrown = thrown or failed
             ids = [id_ for id_ in ids if id_ in failed]
-            late = [group[-1] for group in spread([id_ for id_ in order if id_ in failed], parts) if len(group) > 1]
+            late = [id_ for id_ in order if id_ in failed][parts:]
         if job["variants"]:
-            self.doubt(job, [id_ for id_ in ids if id_ != wanted[0] and not thrown[id_]], late[::2])
+            self.doubt(job, [id_ for id_ in ids if id_ != wanted[0] and not thrown[id_]], late)
         if job.get("control"):
             first = self.controls.setdefault(tuple(wanted), base + CONTROL)
             if first == base + CONTROL:
@@ -211,7 +214,7 @@ class Server:
             step = -(-len(unclear) // parts)
             self.attempt(base + AGAIN, job, job["variants"][0], [[id_] for id_ in unclear[::step]])
         if job.get("sample") and late:
-            self.attempt(base + SAMPLE, job, job["variants"][-1], [[id_] for id_ in late])
+            self.attempt(base + SAMPLE, job, job["variants"][-1], [[id_] for id_ in late[:: -(-len(late) // SAMPLED)]])
 
     def attempt(
         self, number: int, job: dict[str, Any], variant: dict[str, Any] | None, groups: list[list[str]]
