@@ -18,8 +18,6 @@ from schemas.errors import DataError
 _MAX_TEXT_BYTES = 32_000_000
 # A walk in topological order alternates between the parents of a few open branches.
 _MAX_TREES = 8
-# Deeper trees are left to git, which has a limit of its own.
-_MAX_DEPTH = 200
 _REGULAR = (b"100644", b"100755", b"100664")  # git once wrote group-writable files as 100664
 # Python files in `ls-tree -z` output: blob and path. Regular files only.
 _PYTHON_FILE = re.compile(rb"(?:\A|(?<=\0))(?:100644|100755|100664) blob ([0-9a-f]+)\t([^\0]*\.py)\0")
@@ -95,18 +93,18 @@ class TreeCache:
         last = next((item for item in reversed(self._trees.values()) if item.root is not None), _NOTHING)
         try:
             root = self._folders.reader.root(commit_id)
-            return _Listed(root, _changed(last.files, self._differences(last.root, root, "", _MAX_DEPTH)))
+            return _Listed(root, _changed(last.files, self._differences(last.root, root)))
         except DataError:  # git lists it or says what is wrong
             return _Listed(None, list_python(self._folders.reader.git_dir, commit_id))
 
-    def _differences(self, old: str | None, new: str | None, prefix: str, depth: int) -> Iterator[_Difference]:
+    def _differences(
+        self, old: str | None, new: str | None, prefix: str = "", depth: int = 0
+    ) -> Iterator[_Difference]:  # fmt: skip
         """Yield in what two folders differ, None standing for one that is not there.
 
         Raises DataError when a folder is not a usual one or cannot be read.
         """
-        if not depth:
-            raise DataError("object_corrupt", "folders are nested too deep")
-        before, after = self._entries(old), self._entries(new)
+        before, after = self._entries(old, depth), self._entries(new, depth)
         folders: dict[bytes, list[str | None]] = {}
         for entries, is_new in ((before - after, False), (after - before, True)):
             for mode, name, object_id in entries:
@@ -115,10 +113,10 @@ class TreeCache:
                 elif mode in _REGULAR and name.endswith(b".py"):
                     yield _Difference(object_id.hex(), prefix + _display_path(name), is_new)
         for name, (one, other) in folders.items():
-            yield from self._differences(one, other, f"{prefix}{_display_path(name)}/", depth - 1)
+            yield from self._differences(one, other, f"{prefix}{_display_path(name)}/", depth + 1)
 
-    def _entries(self, tree_id: str | None) -> frozenset[Entry]:
-        entries = () if tree_id is None else self._folders.entries(tree_id)
+    def _entries(self, tree_id: str | None, depth: int) -> frozenset[Entry]:
+        entries = () if tree_id is None else self._folders.entries(tree_id, depth)
         if len({name for _, name, _ in entries}) < len(entries):
             raise DataError("object_corrupt", f"{tree_id} has a name twice")
         return frozenset(entries)

@@ -232,11 +232,15 @@ class ObjectReader:
         if object_id in self._kept:
             self._kept.move_to_end(object_id)
             return self._kept[object_id]
-        if self._contents is None:
-            self._contents = self._start("--batch")
-        kind, size = self._ask(self._contents, object_id)
+        process = self._contents = self._contents or self._start("--batch")
+        self._send(process, [check_object_id(object_id)])
+        return self._receive(process, object_id, max_bytes)
+
+    def _receive(self, process: Process, object_id: str, max_bytes: int | None = None) -> tuple[str, bytes]:
+        """Return the type and contents of the object that git tells of next; raise DataError as `read` does."""
+        kind, size = self._receive_size(process, object_id)
         is_small = max_bytes is None or size <= max_bytes
-        stream = self._contents.stdout
+        stream = process.stdout
         data = None if stream is None else _exactly(stream, size, keep=is_small)
         if data is None or stream is None or stream.read(1) != b"\n":
             self.close()
@@ -264,24 +268,12 @@ class ObjectReader:
         """Ask for objects in one go and return those that git gives."""
         answers: dict[str, tuple[str, bytes]] = {}
         process = self._contents = self._contents or self._start("--batch")
-        if process.stdin is None or process.stdout is None:
-            raise DataError("git_failed", "cat-file has no pipes")
-        with contextlib.suppress(BrokenPipeError):  # there is no answer then
-            process.stdin.write("".join(f"{object_id}\n" for object_id in object_ids).encode())
-            process.stdin.flush()
+        self._send(process, object_ids)
         for object_id in object_ids:
-            parts = process.stdout.readline().split()
-            if len(parts) == 3 and parts[2].isdigit():
-                data = process.stdout.read(int(parts[2]) + 1)
-                if len(data) == int(parts[2]) + 1:
-                    answers[object_id] = kind, contents = parts[1].decode(), data[:-1]
-                    if kind == "commit":
-                        self._keep(object_id, kind, contents)
-                    continue
-            elif parts:
-                continue  # `<id> missing`
-            self.close()
-            break
+            with contextlib.suppress(DataError):
+                answers[object_id] = self._receive(process, object_id)
+            if self._contents is None:  # git has died
+                break
         return answers
 
     def root(self, commit_id: str) -> str:
@@ -300,22 +292,25 @@ class ObjectReader:
         """Return an object's size in bytes without reading it; raise DataError as `read` does."""
         if self._headers is None:
             self._headers = self._start("--batch-check")
-        return self._ask(self._headers, object_id)[1]
+        self._send(self._headers, [check_object_id(object_id)])
+        return self._receive_size(self._headers, object_id)[1]
 
     def _start(self, mode: str) -> Process:
         return start_git(self.git_dir, "cat-file", mode, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
-    def _ask(self, process: Process, object_id: str) -> tuple[str, int]:
-        """Send one id and return the type and size that git answers with."""
-        check_object_id(object_id)
-        if process.stdin is None or process.stdout is None:
+    def _send(self, process: Process, object_ids: Sequence[str]) -> None:
+        """Ask for objects; git that has died gives no answer."""
+        if process.stdin is None:
             raise DataError("git_failed", "cat-file has no pipes")
-        try:
-            process.stdin.write(object_id.encode() + b"\n")
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write("".join(f"{object_id}\n" for object_id in object_ids).encode())
             process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = b""
+
+    def _receive_size(self, process: Process, object_id: str) -> tuple[str, int]:
+        """Return the type and size of the object that git tells of next."""
+        if process.stdout is None:
+            raise DataError("git_failed", "cat-file has no pipes")
+        answer = process.stdout.readline()
         parts = answer.split()
         if len(parts) == 3 and parts[2].isdigit():
             return parts[1].decode(), int(parts[2])

@@ -157,8 +157,7 @@ class LicenceDetector:
 
     def _read_folder(self, tree_id: str) -> _Folder:
         entries = self._trees.entries(tree_id)
-        names = b"/".join([name for _, name, _ in entries]).lower()
-        if not any(sign in names for sign in _SIGNS):
+        if not _has_sign(b"/".join([name for _, name, _ in entries])):
             return _Folder((), entries)
         folder = _Folder(
             tuple(
@@ -255,10 +254,12 @@ def may_tell_licence(path: bytes) -> bool:
     return is_reuse or (_may_be_sign(raw_name) and _may_tell(display_path(raw_name)))
 
 
-@lru_cache(maxsize=20_000)  # commit after commit has the same names
-def _may_be_sign(raw_name: bytes) -> bool:
-    name = raw_name.lower()
-    return any(sign in name for sign in _SIGNS)
+def _has_sign(text: bytes) -> bool:
+    lower = text.lower()
+    return any(sign in lower for sign in _SIGNS)
+
+
+_may_be_sign = lru_cache(maxsize=20_000)(_has_sign)  # commit after commit has the same names
 
 
 def _may_tell(name: str) -> bool:

@@ -28,8 +28,6 @@ from schemas.records import Method, Novelty
 
 _DEFINITION = re.compile(rb"def[ \t\\][^\n]*")
 _TRIVIA = TRIVIA.pattern
-# Deeper trees are left to git, which has a limit of its own.
-_MAX_DEPTH = 200
 # A string on its own, in parentheses or not.
 _STRING = re.compile(
     rb"(?:\(" + _TRIVIA + rb")*+[a-zA-Z]{0,2}"
@@ -176,20 +174,18 @@ class _Search:
         """Return under which path, the smallest of several, a commit has a blob; None when git cannot list its tree."""
         try:
             root = self._trees.reader.root(file.commit_id)
-            paths = [*_paths(self._trees, root, bytes.fromhex(file.blob_id), b"", _MAX_DEPTH)]
+            paths = [*_paths(self._trees, root, bytes.fromhex(file.blob_id))]
         except DataError:
             listed = list_blobs(self._git_dir, file.commit_id)
             paths = [path for path, blob_id in listed if path.endswith(b".py") and blob_id == file.blob_id]
         return display_path(min(paths)) if paths else None
 
 
-def _paths(trees: Trees, tree_id: str, blob_id: bytes, prefix: bytes, depth: int) -> Iterator[bytes]:
+def _paths(trees: Trees, tree_id: str, blob_id: bytes, prefix: bytes = b"", depth: int = 0) -> Iterator[bytes]:
     """Yield the paths of Python files below a tree that have a blob; raise DataError when some of it cannot be read."""
-    if not depth:
-        raise DataError("object_corrupt", "folders are nested too deep")
-    for mode, name, object_id in trees.entries(tree_id):
+    for mode, name, object_id in trees.entries(tree_id, depth):
         if is_folder(mode):
-            yield from _paths(trees, object_id.hex(), blob_id, prefix + name + b"/", depth - 1)
+            yield from _paths(trees, object_id.hex(), blob_id, prefix + name + b"/", depth + 1)
         elif object_id == blob_id and name.endswith(b".py"):
             yield prefix + name
 

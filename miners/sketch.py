@@ -96,12 +96,10 @@ def opening(text: bytes, at: int) -> bytes:
     if header is None:
         return b""
     found, clear = _uncommented(header[2])
-    body = behind_trivia(text, header.end())
-    docstring = DOCSTRING.match(text, body) if clear else None
-    if docstring is not None:
-        body = behind_trivia(text, docstring.end())
-    if clear and not STRINGLIKE.match(text, body):
-        found += _uncommented(text[body : body + _WINDOW])[0]
+    if clear:
+        _, body = _body(text, header.end())
+        if not STRINGLIKE.match(text, body):
+            found += _uncommented(text[body : body + _WINDOW])[0]
     return found.translate(None, _BLANK)[:_LENGTH]
 
 
@@ -117,11 +115,7 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
     params, clear = _uncommented(header[2])
     if not clear:
         return header[1], params, False
-    begin = header.end()
-    body = behind_trivia(text, begin)
-    docstring = DOCSTRING.match(text, body)
-    if docstring is not None:
-        begin, body = docstring.end(), behind_trivia(text, docstring.end())
+    begin, body = _body(text, header.end())
     end = len(text) if whole else _end(text, at, begin)
     if end <= body and end >= 0:
         return header[1], params, True
@@ -134,6 +128,13 @@ def _beginning(text: bytes, at: int, *, whole: bool) -> tuple[bytes, bytes, bool
     part, clear = _uncommented(part)
     done = clear and not odd and 0 <= end <= body + _WINDOW
     return header[1], params + part, done and (whole or _is_balanced(part))
+
+
+def _body(text: bytes, at: int) -> tuple[int, int]:
+    """Return the offset behind a header and the docstring after it, and where the rest of the body begins."""
+    body = behind_trivia(text, at)
+    docstring = DOCSTRING.match(text, body)
+    return (at, body) if docstring is None else (docstring.end(), behind_trivia(text, docstring.end()))
 
 
 def behind_trivia(text: bytes, at: int) -> int:

@@ -13,6 +13,8 @@ _ENTRY = {digits: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % (digits // 2), re.
 _TREE = {digits: re.compile(rb"(?:[0-7]++ [^\0]++\0.{%d})*+" % (digits // 2), re.DOTALL) for digits in (40, 64)}
 # Entries kept at hand, about 150 bytes each; a large project's folders have some ten thousand in all.
 _MAX_ENTRIES = 50_000
+# Deeper trees are left to git, which has a limit of its own.
+_MAX_DEPTH = 200
 
 Entry = tuple[bytes, bytes, bytes]  # mode, name, binary id
 
@@ -30,8 +32,13 @@ class Trees:
         self._entries: OrderedDict[str, Sequence[Entry]] = OrderedDict()
         self._n_entries = 0
 
-    def entries(self, tree_id: str) -> Sequence[Entry]:
-        """Return a tree's entries; raise DataError when it cannot be read or is not made of entries alone."""
+    def entries(self, tree_id: str, depth: int = 0) -> Sequence[Entry]:
+        """Return the entries of a tree that stands so many folders deep.
+
+        Raises DataError when it cannot be read, is not made of entries alone or stands too deep.
+        """
+        if depth >= _MAX_DEPTH:
+            raise DataError("object_corrupt", "folders are nested too deep")
         found = self._entries.get(tree_id)
         if found is None:
             return self._keep(tree_id, *self.reader.read(tree_id))

@@ -192,8 +192,8 @@ class Server:
                 return
             thrown = thrown or failed
             ids = [id_ for id_ in ids if id_ in failed]
-            late = [id_ for id_ in order if id_ in failed][parts:]
         if job["variants"]:
+            late = [id_ for id_ in order if id_ in failed][parts:]
             self.doubt(job, [id_ for id_ in ids if id_ != wanted[0] and not thrown[id_]], late)
         if job.get("control"):
             first = self.controls.setdefault(tuple(wanted), base + CONTROL)

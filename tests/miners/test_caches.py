@@ -89,7 +89,7 @@ def test_a_tree_with_a_name_twice_is_left_to_git_and_those_after_it_are_whole(bu
 
 def test_a_tree_too_deep_is_left_to_git(builder: RepoBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = builder.commit({"a/b/c.py": b"x = 1\n"})
-    monkeypatch.setattr("miners.caches._MAX_DEPTH", 2)
+    monkeypatch.setattr("miners.trees._MAX_DEPTH", 2)
     with ObjectReader(builder.git_dir) as reader:
         assert TreeCache(Trees(reader)).get(commit) == {builder.blob(b"x = 1\n"): ["a/b/c.py"]}
 
