@@ -166,6 +166,21 @@ def test_duckdb_reads_every_testbed(quickstart: tuple[Path, Outcome]) -> None:
     assert counted == quickstart[1].summary["testbeds"]
 
 
+def test_the_catalogue_tells_of_exclusions_what_the_release_tells(quickstart: tuple[Path, Outcome]) -> None:
+    """Each finds their places by itself, in SQL and in flows/releasing.py."""
+    folder, _ = quickstart
+    files = f"read_parquet('{release_of(folder)}/exclusions/*.parquet')"
+    with duckdb.connect(folder / "data" / "postquem.duckdb", read_only=True) as catalogue:
+        shown, told = (
+            sorted(catalogue.sql(f"select columns(*)::varchar from {rows}").fetchall(), key=str)
+            for rows in ("exclusions", files)
+        )
+    assert shown == told
+    assert {tuple(place is None for place in row[-4:]) for row in told} >= {
+        (False, False, False, False), (False, False, False, True), (False, False, True, True),
+    }  # fmt: skip
+
+
 def test_prefix_and_target_of_every_row_make_the_source(quickstart: tuple[Path, Outcome]) -> None:
     release = release_of(quickstart[0])
     rows = duckdb.sql(
